@@ -8,34 +8,28 @@
 #include "master/master.h"
 #include "master/pools/provider.h"
 
-static struct json_object *member_of(struct json_object *o, const char *name)
-{
-    struct json_object *v = NULL;
-    return o && json_object_object_get_ex(o, name, &v) ? v : NULL;
-}
-
 static int member_int(struct json_object *o, const char *name, int otherwise)
 {
-    struct json_object *v = member_of(o, name);
+    struct json_object *v = json_member(o, name);
     return v ? json_object_get_int(v) : otherwise;
 }
 
 static const char *member_text(struct json_object *o, const char *name, const char *otherwise, struct arena *a)
 {
-    struct json_object *v = member_of(o, name);
+    struct json_object *v = json_member(o, name);
     return v ? arena_strdup(a, json_object_get_string(v)) : otherwise;
 }
 
 static bool member_is(struct json_object *o, const char *name, const char *text)
 {
-    struct json_object *v = member_of(o, name);
+    struct json_object *v = json_member(o, name);
     return v && strcmp(json_object_get_string(v), text) == 0;
 }
 
 /* Returns a duration in microseconds; 0: it is not set. */
 static int64_t member_duration_us(struct json_object *o, const char *name)
 {
-    struct json_object *v = member_of(o, name);
+    struct json_object *v = json_member(o, name);
     int64_t ns = 0;
     if (json_object_is_type(v, json_type_int))
         ns = json_object_get_int64(v);
@@ -48,14 +42,14 @@ static int64_t member_duration_us(struct json_object *o, const char *name)
  * the pool. */
 static struct json_object *scheduler_of(struct json_object *pool, struct json_object *manager_scheduler)
 {
-    struct json_object *own = member_of(pool, "scheduler");
+    struct json_object *own = json_member(pool, "scheduler");
     return own ? own : manager_scheduler;
 }
 
 /* Finds the policy. The values that the contract allows for scheduler.type are the names of the policies. */
 static enum sched_policy policy_of(struct json_object *scheduler)
 {
-    struct json_object *type = member_of(scheduler, "type");
+    struct json_object *type = json_member(scheduler, "type");
     enum sched_policy policy = SCHED_BY_PRIORITY;
     if (type)
         sched_policy_find(json_object_get_string(type), &policy);
@@ -65,11 +59,11 @@ static enum sched_policy policy_of(struct json_object *scheduler)
 static struct sched_opts sched_opts_of(struct json_object *scheduler)
 {
     return (struct sched_opts){.policy = policy_of(scheduler),
-                               .preemption = json_object_get_boolean(member_of(scheduler, "preemption")),
+                               .preemption = json_object_get_boolean(json_member(scheduler, "preemption")),
                                .fitting = member_is(scheduler, "fitting_policy", "worst") ? FITTING_WORST
                                                                                           : FITTING_BEST,
                                .allow_heterogeneous_fits = json_object_get_boolean(
-                                   member_of(scheduler, "allow_heterogeneous_fits")),
+                                   json_member(scheduler, "allow_heterogeneous_fits")),
                                .aging_us = member_duration_us(scheduler, "aging")};
 }
 
@@ -89,7 +83,7 @@ static struct core_pool_opts pool_of(struct json_object *pool, const char *name,
 /* Sets the options of an elastic pool. The settings have made sure that its provider exists (settings.c). */
 static void make_elastic(struct core_pool_opts *p, struct json_object *provider)
 {
-    const struct provider_type *type = provider ? provider_find(json_object_get_string(member_of(provider, "type")))
+    const struct provider_type *type = provider ? provider_find(json_object_get_string(json_member(provider, "type")))
                                                 : NULL;
     if (!type)
         return;
@@ -117,7 +111,7 @@ void core_options(struct master *m, struct core_opts *ret)
     for (size_t i = 0; i < n; i++) {
         struct json_object *o = json_object_array_get_idx(list, i);
         pool[i] = pool_of(o, member_text(o, "pool_name", "", &m->texts), scheduler);
-        make_elastic(&pool[i], member_of(o, "provider"));
+        make_elastic(&pool[i], json_member(o, "provider"));
     }
     if (n == 0)
         pool[n++] = pool_of(NULL, "default", scheduler);
@@ -150,21 +144,21 @@ static const char *json_text(struct json_object *v, struct arena *a)
 /* Returns the priority of jobs that have none: the pool's default, otherwise the resource manager's default. */
 static int default_priority(struct json_object *pool, struct json_object *manager_scheduler)
 {
-    return member_int(member_of(pool, "scheduler"), "default_priority",
+    return member_int(json_member(pool, "scheduler"), "default_priority",
                       member_int(manager_scheduler, "default_priority", SCHED_PRIORITY_DEFAULT));
 }
 
 static struct api_pool_defaults pool_defaults(struct json_object *pool, const struct core_pool_opts *opts,
                                               struct json_object *manager_scheduler, struct arena *a)
 {
-    struct json_object *provider = member_of(pool, "provider");
+    struct json_object *provider = json_member(pool, "provider");
     return (
         struct api_pool_defaults){.name = opts->name,
                                   .description = member_text(pool, "description", "", a),
                                   .default_priority = default_priority(pool, manager_scheduler),
                                   .aux_per_agent = opts->max_aux_containers_per_agent,
                                   .sched = opts->sched,
-                                  .task_container_defaults = json_text(member_of(pool, "task_container_defaults"), a),
+                                  .task_container_defaults = json_text(json_member(pool, "task_container_defaults"), a),
                                   .provider = member_text(provider, "type", NULL, a),
                                   .master_url = member_text(provider, "master_url", "", a),
                                   .master_cert_name = member_text(provider, "master_cert_name", "", a)};
@@ -177,9 +171,9 @@ void api_defaults_of_config(struct master *m, const struct core_opts *opts, stru
     struct api_pool_defaults *pool = arena_array(&m->texts, struct api_pool_defaults, opts->pool_n);
     for (size_t i = 0; i < opts->pool_n; i++) {
         struct json_object *o = list && i < json_object_array_length(list) ? json_object_array_get_idx(list, i) : NULL;
-        pool[i] = pool_defaults(o, &opts->pool[i], member_of(manager, "scheduler"), &m->texts);
+        pool[i] = pool_defaults(o, &opts->pool[i], json_member(manager, "scheduler"), &m->texts);
     }
-    bool named = json_object_get_boolean(member_of(manager, "no_default_resource_pools"));
+    bool named = json_object_get_boolean(json_member(manager, "no_default_resource_pools"));
     *ret = (struct api_defaults){
         .checkpoint_storage = json_text(config_get(m->config, "checkpoint_storage"), &m->texts),
         .task_container_defaults = json_text(config_get(m->config, "task_container_defaults"), &m->texts),

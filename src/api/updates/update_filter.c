@@ -84,24 +84,19 @@ static int read_ranges(const char *text, const char *kind, struct arena *a, stru
     return 0;
 }
 
-static struct json_object *member(struct json_object *v, const char *key)
-{
-    return v ? json_object_object_get(v, key) : NULL;
-}
-
 static int read_kind(enum update_kind k, struct json_object *known, struct json_object *subscribe, struct arena *a,
                      struct update_spec *ret, struct error *err)
 {
-    struct json_object *ranges = member(known, kinds[k].name), *spec = member(subscribe, kinds[k].name);
+    struct json_object *ranges = json_member(known, kinds[k].name), *spec = json_member(subscribe, kinds[k].name);
     if (ranges && read_ranges(json_object_get_string(ranges), kinds[k].name, a, ret, err) < 0)
         return -1;
     if (spec && !json_object_is_type(spec, json_type_object))
         return error_set(err, ERR_INVALID, "subscribe.%s must be an object", kinds[k].name);
     for (size_t by = 0; spec && by < UPDATE_BYS; by++)
         if (kinds[k].field[by] &&
-            read_list(member(spec, kinds[k].field[by]), kinds[k].field[by], a, &ret->by[by], err) < 0)
+            read_list(json_member(spec, kinds[k].field[by]), kinds[k].field[by], a, &ret->by[by], err) < 0)
             return -1;
-    ret->since = spec ? json_object_get_int64(member(spec, "since")) : 0;
+    ret->since = spec ? json_object_get_int64(json_member(spec, "since")) : 0;
     return 0;
 }
 
@@ -113,7 +108,8 @@ int update_request_read(const char *text, size_t n, struct arena *a, struct upda
         return -1;
     if (!json_object_is_type(v, json_type_object))
         return error_set(err, ERR_INVALID, "a message must be an object with sync_id, known and subscribe");
-    struct json_object *known = member(v, "known"), *subscribe = member(v, "subscribe"), *id = member(v, "sync_id");
+    struct json_object *known = json_member(v, "known"), *subscribe = json_member(v, "subscribe"),
+                       *id = json_member(v, "sync_id");
     if ((known && !json_object_is_type(known, json_type_object)) ||
         (subscribe && !json_object_is_type(subscribe, json_type_object)))
         return error_set(err, ERR_INVALID, "known and subscribe must be objects");

@@ -23,6 +23,11 @@ void json_print(struct json_object *v, struct strbuf *out); /* compact, keys in 
 /* Python's json.dumps(sort_keys=True, indent=…) */
 void json_print_sorted(struct json_object *v, int indent, struct strbuf *out);
 
+/* The value of that name, which still belongs to the object; NULL: there is none, or `object` is NULL or no object. */
+static inline struct json_object *json_member(struct json_object *object, const char *name)
+{
+    return json_object_object_get(object, name);
+}
 /* The text of that name, copied into the arena; "" if there is none, or something else. */
 const char *json_get_text(struct json_object *object, const char *name, struct arena *a);
 /* The list of texts of that name, copied into the arena; an item that is no text is "", and something that is no list

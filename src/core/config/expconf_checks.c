@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/cleanup.h"
+#include "common/json/json.h"
 #include "core/config/log_policies.h"
 #include "gen/config_tables.h"
 
@@ -34,11 +35,6 @@ static char *member_path(const char *path, const char *name)
 
 /* ---- Hyperparameters --------------------------------------------------------------------------------------------- */
 
-static struct json_object *member(struct json_object *v, const char *name)
-{
-    return json_object_is_type(v, json_type_object) ? json_object_object_get(v, name) : NULL;
-}
-
 /* A table row for a value that no row describes. The value may have any type, but must be something that JSON can
  * hold. */
 static const struct schema_key anything = {.name = "", .types = SCHEMA_ANY, .help = ""};
@@ -46,7 +42,7 @@ static const struct schema_key anything = {.name = "", .types = SCHEMA_ANY, .hel
 /* Checks of a hyperparameter what the rows of its type cannot say. */
 CHECK(check_typed_hyperparameter)
 {
-    struct json_object *low = member(v, "minval"), *high = member(v, "maxval");
+    struct json_object *low = json_member(v, "minval"), *high = json_member(v, "maxval");
     if (low && high && json_object_get_double(low) >= json_object_get_double(high))
         problem("minval must be less than maxval, found %s and %s", json_object_get_string(low),
                 json_object_get_string(high));

@@ -5,21 +5,17 @@
 
 #include "common/base/cleanup.h"
 #include "common/config/schema.h"
+#include "common/json/json.h"
 #include "core/config/expconf.h"
 #include "core/config/expconf_internal.h"
 #include "gen/config_tables.h"
-
-static struct json_object *member(struct json_object *v, const char *name)
-{
-    return json_object_is_type(v, json_type_object) ? json_object_object_get(v, name) : NULL;
-}
 
 /* Replaces one value for all devices by an object that has the value for each type of device. The record has a field
  * for each type. */
 static void spread_over_devices(struct json_object *environment, const char *name, enum json_type shorthand,
                                 const struct schema_record *record)
 {
-    struct json_object *v = member(environment, name);
+    struct json_object *v = json_member(environment, name);
     if (!v || !json_object_is_type(v, shorthand))
         return;
     struct json_object *each = json_object_new_object();
@@ -35,7 +31,7 @@ static void spread_over_devices(struct json_object *environment, const char *nam
 /* Renames `gpu`, which is the former name of `cuda`. */
 static void rename_gpu(struct json_object *by_device)
 {
-    struct json_object *gpu = member(by_device, "gpu");
+    struct json_object *gpu = json_member(by_device, "gpu");
     if (gpu)
         json_object_object_add(by_device, "cuda", json_object_get(gpu));
     if (json_object_is_type(by_device, json_type_object))
@@ -76,7 +72,7 @@ static void normalize_log_policies(struct json_object *list)
 {
     for (size_t i = 0; json_object_is_type(list, json_type_array) && i < json_object_array_length(list); i++) {
         struct json_object *policy = json_object_array_get_idx(list, i);
-        struct json_object *type = member(member(policy, "action"), "type");
+        struct json_object *type = json_member(json_member(policy, "action"), "type");
         if (type)
             json_object_object_add(policy, "action", json_object_get(type));
     }
@@ -86,7 +82,7 @@ static void normalize_sizes(struct json_object *resources)
 {
     for (size_t i = 0; i < exp_resources_record.field_n; i++) {
         const struct schema_field *f = &exp_resources_record.field[i];
-        struct json_object *size = f->type == SCHEMA_FIELD_SIZE ? member(resources, f->name) : NULL;
+        struct json_object *size = f->type == SCHEMA_FIELD_SIZE ? json_member(resources, f->name) : NULL;
         int64_t bytes;
         if (json_object_is_type(size, json_type_string) && size_parse(json_object_get_string(size), &bytes) == 0)
             json_object_object_add(resources, f->name, json_object_new_int64(bytes));
@@ -107,7 +103,7 @@ static struct json_object *lines_of(const char *text)
 /* Turns an interpreter's path or a list of requirements into an object, and a requirements text into a list. */
 static void normalize_python(struct json_object *environment)
 {
-    struct json_object *v = member(environment, "python"), *requirements = member(v, "requirements");
+    struct json_object *v = json_member(environment, "python"), *requirements = json_member(v, "requirements");
     if (json_object_is_type(requirements, json_type_string))
         json_object_object_add(v, "requirements", lines_of(json_object_get_string(requirements)));
     const char *name = json_object_is_type(v, json_type_string)  ? "interpreter"
@@ -125,23 +121,23 @@ static void normalize_environment(struct json_object *environment)
     normalize_python(environment);
     spread_over_devices(environment, "image", json_type_string, &exp_image_record);
     spread_over_devices(environment, "environment_variables", json_type_array, &exp_environment_variables_record);
-    rename_gpu(member(environment, "image"));
-    rename_gpu(member(environment, "environment_variables"));
+    rename_gpu(json_member(environment, "image"));
+    rename_gpu(json_member(environment, "environment_variables"));
 }
 
 void expconf_normalize(struct json_object *config)
 {
-    normalize_environment(member(config, "environment"));
-    normalize_devices(member(member(config, "resources"), "devices"));
-    normalize_sizes(member(config, "resources"));
-    normalize_log_policies(member(config, "log_policies"));
+    normalize_environment(json_member(config, "environment"));
+    normalize_devices(json_member(json_member(config, "resources"), "devices"));
+    normalize_sizes(json_member(config, "resources"));
+    normalize_log_policies(json_member(config, "log_policies"));
 }
 
 void expconf_normalize_task_defaults(struct json_object *defaults)
 {
     normalize_environment(defaults);
-    normalize_devices(member(defaults, "devices"));
-    normalize_log_policies(member(defaults, "log_policies"));
+    normalize_devices(json_member(defaults, "devices"));
+    normalize_log_policies(json_member(defaults, "log_policies"));
 }
 
 static struct json_object *normal_hyperparameter(struct json_object *v)
@@ -160,7 +156,7 @@ static struct json_object *normal_hyperparameter(struct json_object *v)
 
 void expconf_normalize_hyperparameters(struct json_object *config)
 {
-    struct json_object *all = member(config, "hyperparameters");
+    struct json_object *all = json_member(config, "hyperparameters");
     if (!json_object_is_type(all, json_type_object))
         return;
     json_object_object_foreach(all, name, value) json_object_object_add(all, name, normal_hyperparameter(value));

@@ -6,6 +6,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/must.h"
 #include "common/config/capabilities.h"
+#include "common/json/json.h"
 #include "core/config/expconf.h"
 #include "core/config/expconf_checks.h"
 #include "core/config/expconf_internal.h"
@@ -19,14 +20,9 @@ struct view {
 
 /* ---- Members of a tree ------------------------------------------------------------------------------------------- */
 
-static struct json_object *member(struct json_object *v, const char *name)
-{
-    return json_object_is_type(v, json_type_object) ? json_object_object_get(v, name) : NULL;
-}
-
 static const char *text(struct json_object *v, const char *name)
 {
-    struct json_object *s = member(v, name);
+    struct json_object *s = json_member(v, name);
     return s ? json_object_get_string(s) : NULL;
 }
 
@@ -66,7 +62,7 @@ enum exp_searcher_kind exp_searcher_runs_as(enum exp_searcher_kind kind)
 void expconf_check_capabilities(struct json_object *config, const struct schema_place *place,
                                 struct schema_problems *problems)
 {
-    struct json_object *list = member(member(config, "environment"), "drop_capabilities");
+    struct json_object *list = json_member(json_member(config, "environment"), "drop_capabilities");
     uint64_t mask;
     for (size_t i = 0; json_object_is_type(list, json_type_array) && i < json_object_array_length(list); i++) {
         const char *name = json_object_get_string(json_object_array_get_idx(list, i));
@@ -79,7 +75,7 @@ void expconf_check_capabilities(struct json_object *config, const struct schema_
 void expconf_check_searcher(struct json_object *config, const struct schema_place *place,
                             struct schema_problems *problems)
 {
-    struct json_object *searcher = member(config, "searcher");
+    struct json_object *searcher = json_member(config, "searcher");
     const char *name = text(searcher, "name");
     if (!name)
         return;
@@ -93,8 +89,8 @@ void expconf_check_searcher(struct json_object *config, const struct schema_plac
                        name);
         return;
     }
-    bool has_time = member(searcher, "max_time") && member(searcher, "time_metric");
-    if (searchers[kind].halving && !member(searcher, "max_length") && !has_time)
+    bool has_time = json_member(searcher, "max_time") && json_member(searcher, "time_metric");
+    if (searchers[kind].halving && !json_member(searcher, "max_length") && !has_time)
         schema_problem(problems, place, "searcher", "%s needs max_length, or max_time together with time_metric", name);
 }
 
@@ -140,14 +136,14 @@ int expconf_read_searcher(struct json_object *searcher, struct arena *a, struct 
 void expconf_check_storage(struct json_object *config, const struct schema_place *place,
                            struct schema_problems *problems)
 {
-    struct json_object *storage = member(config, "checkpoint_storage");
+    struct json_object *storage = json_member(config, "checkpoint_storage");
     const char *type = text(storage, "type");
     if (!type || strcmp(type, "azure") != 0)
         return;
-    if (!member(storage, "connection_string") == !member(storage, "account_url"))
+    if (!json_member(storage, "connection_string") == !json_member(storage, "account_url"))
         schema_problem(problems, place, "checkpoint_storage",
                        "exactly one of connection_string and account_url must be set");
-    else if (member(storage, "connection_string") && member(storage, "credential"))
+    else if (json_member(storage, "connection_string") && json_member(storage, "credential"))
         schema_problem(problems, place, "checkpoint_storage",
                        "credential goes with account_url, not with connection_string");
 }

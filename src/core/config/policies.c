@@ -5,6 +5,7 @@
 
 #include "common/base/cleanup.h"
 #include "common/config/schema_read.h"
+#include "common/json/json.h"
 #include "core/config/expconf.h"
 #include "core/config/expconf_checks.h"
 #include "core/config/expconf_internal.h"
@@ -71,11 +72,6 @@ static bool is_list(struct json_object *v)
     return json_object_is_type(v, json_type_array);
 }
 
-static struct json_object *member(struct json_object *v, const char *name)
-{
-    return is_object(v) ? json_object_object_get(v, name) : NULL;
-}
-
 /* ---- Reading a policy -------------------------------------------------------------------------------------------- */
 
 static void check_invariant(const struct workload *w, struct json_object *invariant, const struct schema_place *place,
@@ -85,7 +81,7 @@ static void check_invariant(const struct workload *w, struct json_object *invari
     for (size_t i = 0; w->refused[i].key; i++) {
         cleanup_strbuf struct strbuf path = STRBUF_INIT;
         strbuf_addf(&path, "invariant_config.%s", w->refused[i].key);
-        if (member(invariant, w->refused[i].key))
+        if (json_member(invariant, w->refused[i].key))
             schema_problem(problems, place, strbuf_str(&path), "cannot be set by a policy: %s", w->refused[i].reason);
     }
 }
@@ -94,14 +90,14 @@ static void check_invariant(const struct workload *w, struct json_object *invari
 static void check_misplaced_limit(struct json_object *policy, const struct schema_place *place,
                                   struct schema_problems *problems)
 {
-    if (member(member(member(policy, "constraints"), "resources"), "priority_limit"))
+    if (json_member(json_member(json_member(policy, "constraints"), "resources"), "priority_limit"))
         schema_problem(problems, place, "constraints.resources.priority_limit",
                        "belongs one level higher: constraints.priority_limit");
 }
 
 static bool has_content(struct json_object *policy, const char *name)
 {
-    struct json_object *v = member(policy, name);
+    struct json_object *v = json_member(policy, name);
     return is_object(v) && json_object_object_length(v) > 0;
 }
 
@@ -113,8 +109,8 @@ static int check_policy(const struct workload *w, struct json_object *policy, co
     check_misplaced_limit(policy, &place, &problems);
     if (problems.n == 0)
         schema_validate(policy_config_keys, policy, SCHEMA_PRESENT, expconf_checks, &place, &problems);
-    if (is_object(member(policy, "invariant_config")))
-        check_invariant(w, member(policy, "invariant_config"), &place, &problems);
+    if (is_object(json_member(policy, "invariant_config")))
+        check_invariant(w, json_member(policy, "invariant_config"), &place, &problems);
     int r = schema_problems_error(&problems, err);
     schema_problems_release(&problems);
     return r;
@@ -139,17 +135,17 @@ static int64_t duration_us(struct json_object *v)
 
 void policies_add(struct policies *p, enum policy_workload w, const char *scope, struct json_object *policy)
 {
-    struct json_object *constraints = member(policy, "constraints");
-    add_limit(&p->max_slots, member(member(constraints, "resources"), "max_slots"), scope);
-    int64_t max_time_us = duration_us(member(member(constraints, "resources"), "max_time"));
+    struct json_object *constraints = json_member(policy, "constraints");
+    add_limit(&p->max_slots, json_member(json_member(constraints, "resources"), "max_slots"), scope);
+    int64_t max_time_us = duration_us(json_member(json_member(constraints, "resources"), "max_time"));
     if (max_time_us > 0) {
         p->max_time.us = max_time_us;
         p->max_time.scope = scope;
     }
-    add_limit(&p->priority_limit, member(constraints, "priority_limit"), scope);
+    add_limit(&p->priority_limit, json_member(constraints, "priority_limit"), scope);
     if (!has_content(policy, "invariant_config"))
         return;
-    cleanup_json struct json_object *upper = copy_of(member(policy, "invariant_config")), *lower = p->invariant;
+    cleanup_json struct json_object *upper = copy_of(json_member(policy, "invariant_config")), *lower = p->invariant;
     expconf_normalize(upper);
     p->invariant = schema_merge(workloads[w].table, upper, lower);
     p->invariant_scope = lower ? "the cluster and the workspace" : scope;
@@ -184,7 +180,7 @@ static void drop_present_lists(const struct schema_key *key, enum schema_merge_r
     json_object_object_foreach(lower, name, value)
     {
         const struct schema_key *row = key ? schema_member(key, name, NULL) : NULL;
-        struct json_object *other = member(upper, name);
+        struct json_object *other = json_member(upper, name);
         enum schema_merge_rule of_row = row ? row->merge : rule;
         if (is_list(other) && is_list(value) && of_row == SCHEMA_MERGE_DEFAULT && ends_with(value, other))
             json_object_object_del(upper, name);
@@ -233,7 +229,7 @@ static int check_priority(const struct policies *p, int32_t priority, struct err
 
 static int check_number(const struct policies *p, struct json_object *resources, const char *key, struct error *err)
 {
-    struct json_object *v = member(resources, key);
+    struct json_object *v = json_member(resources, key);
     return v ? check_slots(p, key, json_object_get_int(v), err) : 0;
 }
 
@@ -260,7 +256,7 @@ static int check_max_time(const struct policies *p, int64_t us, struct error *er
 static void limit_max_time(const struct policies *p, struct json_object *resources)
 {
     cleanup_strbuf struct strbuf max = STRBUF_INIT;
-    if (p->max_time.us == 0 || member(resources, "max_time"))
+    if (p->max_time.us == 0 || json_member(resources, "max_time"))
         return;
     duration_text(p->max_time.us, &max);
     json_object_object_add(resources, "max_time", json_object_new_string(strbuf_str(&max)));
@@ -269,7 +265,7 @@ static void limit_max_time(const struct policies *p, struct json_object *resourc
 /* A priority that nobody asked for, which is the pool's default one, becomes the limit if it is above it. */
 static void lower_priority(const struct policies *p, struct json_object *resources)
 {
-    struct json_object *v = member(resources, "priority");
+    struct json_object *v = json_member(resources, "priority");
     int32_t priority = v ? json_object_get_int(v) : MASTER_CONFIG_RESOURCE_MANAGER_SCHEDULER_DEFAULT_PRIORITY_UNSET;
     if (p->priority_limit.is_set && priority < p->priority_limit.value)
         json_object_object_add(resources, "priority", json_object_new_int(p->priority_limit.value));
@@ -281,17 +277,17 @@ int policies_limit(const struct policies *p, enum policy_workload w, struct json
     if (!p)
         return 0;
     struct json_object *resources = schema_section(exp_values, config, resources);
-    if (!member(resources, workloads[w].slots) &&
+    if (!json_member(resources, workloads[w].slots) &&
         check_slots(p, workloads[w].slots, workloads[w].default_slots, err) < 0)
         return -1;
     if (check_number(p, resources, workloads[w].slots, err) < 0 || check_number(p, resources, "max_slots", err) < 0 ||
-        check_max_time(p, duration_us(member(resources, "max_time")), err) < 0)
+        check_max_time(p, duration_us(json_member(resources, "max_time")), err) < 0)
         return -1;
     limit_max_time(p, resources);
     /* without a limit of its own, the trials of a search could have more slots together */
-    if (p->max_slots.is_set && w == POLICY_EXPERIMENT && !member(resources, "max_slots"))
+    if (p->max_slots.is_set && w == POLICY_EXPERIMENT && !json_member(resources, "max_slots"))
         json_object_object_add(resources, "max_slots", json_object_new_int(p->max_slots.value));
-    struct json_object *priority = member(resources, "priority");
+    struct json_object *priority = json_member(resources, "priority");
     if (priority_asked && priority)
         return check_priority(p, json_object_get_int(priority), err);
     lower_priority(p, resources);
@@ -303,12 +299,13 @@ static int check_against_itself(enum policy_workload w, struct json_object *poli
 {
     struct policies p = {0};
     policies_add(&p, w, "this policy", policy);
-    struct json_object *resources = member(p.invariant, "resources"), *priority = member(resources, "priority");
+    struct json_object *resources = json_member(p.invariant, "resources"),
+                       *priority = json_member(resources, "priority");
     int r = check_number(&p, resources, workloads[w].slots, err);
     if (r == 0)
         r = check_number(&p, resources, "max_slots", err);
     if (r == 0)
-        r = check_max_time(&p, duration_us(member(resources, "max_time")), err);
+        r = check_max_time(&p, duration_us(json_member(resources, "max_time")), err);
     if (r == 0 && priority)
         r = check_priority(&p, json_object_get_int(priority), err);
     policies_release(&p);
@@ -351,7 +348,7 @@ static int is_pinned(const struct policies *p, const char *key, const char *valu
 static bool sets_other(const struct policies *p, const char *section, const char *key, double wanted,
                        struct json_object **ret)
 {
-    *ret = member(member(p->invariant, section), key);
+    *ret = json_member(json_member(p->invariant, section), key);
     return *ret && json_object_get_double(*ret) != wanted;
 }
 
@@ -427,7 +424,7 @@ static const char *first_difference(const struct policies *p, struct json_object
     filled = expconf_fill(laid);
     json_object_object_foreach(p->invariant, name, value)
     {
-        if (value && !is_same(member(filled, name), member(effective, name)))
+        if (value && !is_same(json_member(filled, name), json_member(effective, name)))
             return name;
     }
     return NULL;
@@ -435,17 +432,17 @@ static const char *first_difference(const struct policies *p, struct json_object
 
 int policies_check_effective(const struct policies *p, struct json_object *effective, struct error *err)
 {
-    struct json_object *resources = member(effective, "resources"), *priority = member(resources, "priority");
+    struct json_object *resources = json_member(effective, "resources"), *priority = json_member(resources, "priority");
     if (check_number(p, resources, "slots_per_trial", err) < 0 || check_number(p, resources, "max_slots", err) < 0 ||
-        check_max_time(p, duration_us(member(resources, "max_time")), err) < 0 ||
+        check_max_time(p, duration_us(json_member(resources, "max_time")), err) < 0 ||
         (priority && check_priority(p, json_object_get_int(priority), err) < 0))
         return -1;
-    if (p->max_time.us > 0 && !member(resources, "max_time"))
+    if (p->max_time.us > 0 && !json_member(resources, "max_time"))
         return error_set(err, ERR_INVALID,
                          "the experiment sets no resources.max_time, and the configuration policy of %s "
                          "(constraints.resources.max_time) demands one",
                          p->max_time.scope);
-    if (p->max_slots.is_set && !member(resources, "max_slots"))
+    if (p->max_slots.is_set && !json_member(resources, "max_slots"))
         return error_set(err, ERR_INVALID,
                          "the experiment sets no resources.max_slots, and the configuration policy of %s "
                          "(constraints.resources.max_slots) allows 0 to %d; give it a limit with 'det experiment set "

@@ -8,6 +8,7 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/must.h"
+#include "common/json/json.h"
 #include "core/searcher/power.h"
 
 enum hparam_type { HPARAM_NONE, HPARAM_CONST, HPARAM_INT, HPARAM_DOUBLE, HPARAM_LOG, HPARAM_CATEGORICAL };
@@ -27,13 +28,6 @@ static enum hparam_type type_of(struct json_object *v)
     return HPARAM_NONE;
 }
 
-static struct json_object *member_of(struct json_object *v, const char *key)
-{
-    struct json_object *m = NULL;
-    json_object_object_get_ex(v, key, &m);
-    return m;
-}
-
 static bool is_number(struct json_object *v)
 {
     return json_object_is_type(v, json_type_int) || json_object_is_type(v, json_type_double);
@@ -41,9 +35,10 @@ static bool is_number(struct json_object *v)
 
 static int check_range(const char *name, struct json_object *v, struct error *err)
 {
-    if (!is_number(member_of(v, "minval")) || !is_number(member_of(v, "maxval")))
+    if (!is_number(json_member(v, "minval")) || !is_number(json_member(v, "maxval")))
         return error_set(err, ERR_INVALID, "hyperparameters.%s: needs the numbers minval and maxval", name);
-    double low = json_object_get_double(member_of(v, "minval")), high = json_object_get_double(member_of(v, "maxval"));
+    double low = json_object_get_double(json_member(v, "minval")),
+           high = json_object_get_double(json_member(v, "maxval"));
     if (low > high)
         return error_set(err, ERR_INVALID, "hyperparameters.%s: minval is greater than maxval", name);
     if (!isfinite(high - low))
@@ -53,13 +48,13 @@ static int check_range(const char *name, struct json_object *v, struct error *er
 
 static int check_log(const char *name, struct json_object *v, struct error *err)
 {
-    if (!is_number(member_of(v, "base")) || json_object_get_double(member_of(v, "base")) <= 0)
+    if (!is_number(json_member(v, "base")) || json_object_get_double(json_member(v, "base")) <= 0)
         return error_set(err, ERR_INVALID, "hyperparameters.%s: needs a base greater than 0", name);
     if (check_range(name, v, err) < 0)
         return -1;
-    double base = json_object_get_double(member_of(v, "base"));
-    double low = power(base, json_object_get_double(member_of(v, "minval")));
-    double high = power(base, json_object_get_double(member_of(v, "maxval")));
+    double base = json_object_get_double(json_member(v, "base"));
+    double low = power(base, json_object_get_double(json_member(v, "minval")));
+    double high = power(base, json_object_get_double(json_member(v, "maxval")));
     if (!isfinite(low) || !isfinite(high))
         return error_set(err, ERR_INVALID,
                          "hyperparameters.%s: minval and maxval are exponents of base %g, which gives %g to %g", name,
@@ -77,7 +72,7 @@ static int check_one(const char *name, struct json_object *v, struct error *err)
     case HPARAM_LOG:
         return check_log(name, v, err);
     case HPARAM_CATEGORICAL:
-        vals = member_of(v, "vals");
+        vals = json_member(v, "vals");
         if (!json_object_is_type(vals, json_type_array) || json_object_array_length(vals) == 0)
             return error_set(err, ERR_INVALID, "hyperparameters.%s: needs a list vals with at least one value", name);
         return 0;
@@ -105,23 +100,23 @@ static struct json_object *sample_one(struct json_object *v, struct rng *rng)
 {
     switch (type_of(v)) {
     case HPARAM_CONST:
-        return json_object_get(member_of(v, "val"));
+        return json_object_get(json_member(v, "val"));
     case HPARAM_INT: {
-        int64_t low = json_object_get_int64(member_of(v, "minval")),
-                high = json_object_get_int64(member_of(v, "maxval"));
+        int64_t low = json_object_get_int64(json_member(v, "minval")),
+                high = json_object_get_int64(json_member(v, "maxval"));
         uint64_t drawn = rng_limit(rng, (uint64_t)high - (uint64_t)low);
         return json_object_new_int64((int64_t)((uint64_t)low + drawn));
     }
     case HPARAM_DOUBLE:
-        return json_new_double(rng_uniform(rng, json_object_get_double(member_of(v, "minval")),
-                                           json_object_get_double(member_of(v, "maxval"))));
+        return json_new_double(rng_uniform(rng, json_object_get_double(json_member(v, "minval")),
+                                           json_object_get_double(json_member(v, "maxval"))));
     case HPARAM_LOG: {
-        double exponent = rng_uniform(rng, json_object_get_double(member_of(v, "minval")),
-                                      json_object_get_double(member_of(v, "maxval")));
-        return json_new_double(power(json_object_get_double(member_of(v, "base")), exponent));
+        double exponent = rng_uniform(rng, json_object_get_double(json_member(v, "minval")),
+                                      json_object_get_double(json_member(v, "maxval")));
+        return json_new_double(power(json_object_get_double(json_member(v, "base")), exponent));
     }
     case HPARAM_CATEGORICAL: {
-        struct json_object *vals = member_of(v, "vals");
+        struct json_object *vals = json_member(v, "vals");
         size_t drawn = (size_t)rng_int(rng, json_object_array_length(vals));
         return json_object_get(json_object_array_get_idx(vals, drawn));
     }
@@ -137,7 +132,7 @@ struct json_object *hparams_sample(struct json_object *space, struct rng *rng)
     cleanup_free const char **names = json_sorted_names(space, &n);
     struct json_object *sample = json_object_new_object();
     for (size_t i = 0; i < n; i++)
-        json_object_object_add(sample, names[i], sample_one(member_of(space, names[i]), rng));
+        json_object_object_add(sample, names[i], sample_one(json_member(space, names[i]), rng));
     return sample;
 }
 
@@ -146,31 +141,33 @@ struct json_object *hparams_sample(struct json_object *space, struct rng *rng)
 /* The i-th of n values that lie evenly between minval and maxval, both included. If n is 1, the value is the middle. */
 static double spaced_value(struct json_object *v, int64_t i, int64_t n)
 {
-    double low = json_object_get_double(member_of(v, "minval")), high = json_object_get_double(member_of(v, "maxval"));
+    double low = json_object_get_double(json_member(v, "minval")),
+           high = json_object_get_double(json_member(v, "maxval"));
     return n == 1 ? (low + high) / 2 : low + (double)i * (high - low) / (double)(n - 1);
 }
 
 static struct json_object *spaced_int(struct json_object *v, int64_t i, int64_t n)
 {
-    int64_t low = json_object_get_int64(member_of(v, "minval")), high = json_object_get_int64(member_of(v, "maxval"));
+    int64_t low = json_object_get_int64(json_member(v, "minval")),
+            high = json_object_get_int64(json_member(v, "maxval"));
     double x = round(spaced_value(v, i, n));
     return json_object_new_int64(x <= (double)low ? low : x >= (double)high ? high : (int64_t)x);
 }
 
 static int64_t axis_length(struct json_object *v)
 {
-    int64_t count = json_object_get_int64(member_of(v, "count"));
+    int64_t count = json_object_get_int64(json_member(v, "count"));
     switch (type_of(v)) {
     case HPARAM_INT: {
-        uint64_t whole = (uint64_t)json_object_get_int64(member_of(v, "maxval")) -
-                         (uint64_t)json_object_get_int64(member_of(v, "minval"));
+        uint64_t whole = (uint64_t)json_object_get_int64(json_member(v, "maxval")) -
+                         (uint64_t)json_object_get_int64(json_member(v, "minval"));
         return whole < (uint64_t)count ? (int64_t)whole + 1 : count;
     }
     case HPARAM_DOUBLE:
     case HPARAM_LOG:
         return count;
     case HPARAM_CATEGORICAL:
-        return (int64_t)json_object_array_length(member_of(v, "vals"));
+        return (int64_t)json_object_array_length(json_member(v, "vals"));
     case HPARAM_CONST:
     case HPARAM_NONE:
         break;
@@ -182,15 +179,16 @@ static struct json_object *axis_value(struct json_object *v, int64_t i)
 {
     switch (type_of(v)) {
     case HPARAM_CONST:
-        return json_object_get(member_of(v, "val"));
+        return json_object_get(json_member(v, "val"));
     case HPARAM_INT:
         return spaced_int(v, i, axis_length(v));
     case HPARAM_DOUBLE:
         return json_new_double(spaced_value(v, i, axis_length(v)));
     case HPARAM_LOG:
-        return json_new_double(power(json_object_get_double(member_of(v, "base")), spaced_value(v, i, axis_length(v))));
+        return json_new_double(
+            power(json_object_get_double(json_member(v, "base")), spaced_value(v, i, axis_length(v))));
     case HPARAM_CATEGORICAL:
-        return json_object_get(json_object_array_get_idx(member_of(v, "vals"), (size_t)i));
+        return json_object_get(json_object_array_get_idx(json_member(v, "vals"), (size_t)i));
     case HPARAM_NONE:
         break;
     }
@@ -234,7 +232,7 @@ static struct json_object *grid_point(struct json_object *space, int64_t *index)
     cleanup_free const char **names = json_sorted_names(space, &n);
     cleanup_free struct json_object **value = must_calloc(n + 1, sizeof(struct json_object *));
     for (size_t i = n; i-- > 0;) {
-        struct json_object *v = member_of(space, names[i]);
+        struct json_object *v = json_member(space, names[i]);
         if (is_group(v)) {
             value[i] = grid_point(v, index);
             continue;

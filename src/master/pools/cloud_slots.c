@@ -1,24 +1,20 @@
 #include "master/pools/cloud_slots.h"
 
+#include "common/json/json.h"
+
 #include <ctype.h>
 #include <string.h>
 
-static struct json_object *member_of(struct json_object *o, const char *name)
-{
-    struct json_object *v = NULL;
-    return o && json_object_object_get_ex(o, name, &v) ? v : NULL;
-}
-
 static const char *text_of(struct json_object *o, const char *name, const char *otherwise)
 {
-    struct json_object *v = member_of(o, name);
+    struct json_object *v = json_member(o, name);
     return v ? json_object_get_string(v) : otherwise;
 }
 
 /* A machine without GPU counts as one slot if the administrator wants it to. */
 static int slots_of(int gpus, struct json_object *config)
 {
-    return gpus == 0 && json_object_get_boolean(member_of(config, "cpu_slots_allowed")) ? 1 : gpus;
+    return gpus == 0 && json_object_get_boolean(json_member(config, "cpu_slots_allowed")) ? 1 : gpus;
 }
 
 /* GPUs by instance type. A type that ends with a dot stands for all sizes of its family that have no row. */
@@ -42,7 +38,7 @@ static bool is_aws_cpu_family(const char *type)
 int aws_slots(struct json_object *config)
 {
     const char *type = text_of(config, "instance_type", "g4dn.metal");
-    struct json_object *given = member_of(config, "instance_slots");
+    struct json_object *given = json_member(config, "instance_slots");
     if (given)
         return json_object_get_int(given);
     for (size_t i = 0; i < sizeof(aws_types) / sizeof(*aws_types); i++) {
@@ -56,6 +52,6 @@ int aws_slots(struct json_object *config)
 
 int gcp_slots(struct json_object *config)
 {
-    struct json_object *gpus = member_of(member_of(config, "instance_type"), "gpu_num");
+    struct json_object *gpus = json_member(json_member(config, "instance_type"), "gpu_num");
     return slots_of(gpus ? json_object_get_int(gpus) : 4, config);
 }

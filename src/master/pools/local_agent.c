@@ -5,19 +5,14 @@
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
+#include "common/json/json.h"
 #include "common/system/child_program.h"
 #include "common/system/files.h"
 #include "master/pools/agent_settings.h"
 
-static struct json_object *member_of(struct json_object *o, const char *name)
-{
-    struct json_object *v = NULL;
-    return o && json_object_object_get_ex(o, name, &v) ? v : NULL;
-}
-
 int local_agent_slots(struct json_object *config)
 {
-    return json_object_get_int(member_of(config, "instance_slots"));
+    return json_object_get_int(json_member(config, "instance_slots"));
 }
 
 /* The agent's slots stand for no devices, unless the administrator says which. */
@@ -27,9 +22,9 @@ static struct json_object *local_settings(const struct provider_setup *s, const 
     int slots = local_agent_slots(s->config);
     json_object_object_add(c, "agent_id", json_object_new_string(id));
     json_object_object_add(c, "token_file", json_object_new_string(token_file));
-    if (!member_of(c, "artificial_slots") && !member_of(c, "slot_type") && slots > 0)
+    if (!json_member(c, "artificial_slots") && !json_member(c, "slot_type") && slots > 0)
         json_object_object_add(c, "artificial_slots", json_object_new_int(slots));
-    else if (!member_of(c, "artificial_slots") && !member_of(c, "slot_type"))
+    else if (!json_member(c, "artificial_slots") && !json_member(c, "slot_type"))
         json_object_object_add(c, "slot_type", json_object_new_string("none"));
     return c;
 }

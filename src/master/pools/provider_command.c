@@ -16,6 +16,7 @@
 #include "common/base/must.h"
 #include "common/base/percent.h"
 #include "common/config/schema.h"
+#include "common/json/json.h"
 #include "common/system/files.h"
 #include "master/pools/agent_settings.h"
 #include "master/pools/cloud_slots.h"
@@ -47,12 +48,6 @@ struct provider {
     size_t ended_n;
     struct line_program *program;
 };
-
-static struct json_object *member_of(struct json_object *o, const char *name)
-{
-    struct json_object *v = NULL;
-    return o && json_object_object_get_ex(o, name, &v) ? v : NULL;
-}
 
 static void set_text(struct json_object *o, const char *key, const char *value)
 {
@@ -111,7 +106,7 @@ static int write_record(struct provider *p, struct error *err)
 static void remove_record(const struct provider *p)
 {
     cleanup_json struct json_object *record = NULL;
-    if (read_record(p->record, &record, NULL) == 0 && json_object_equal(member_of(record, "provider"), p->config))
+    if (read_record(p->record, &record, NULL) == 0 && json_object_equal(json_member(record, "provider"), p->config))
         unlink(p->record);
 }
 
@@ -120,7 +115,7 @@ static void add_recorded_pool(const char *path, const char *type, struct arena *
 {
     cleanup_json struct json_object *record = NULL;
     if (read_record(path, &record, NULL) < 0 ||
-        strcmp(json_get_text(member_of(record, "provider"), "type", a), type) != 0)
+        strcmp(json_get_text(json_member(record, "provider"), "type", a), type) != 0)
         return;
     const char **more = arena_array(a, const char *, *n + 1);
     if (*n)
@@ -196,7 +191,7 @@ static struct json_object *opening_of(const struct provider *p)
 
 static int64_t timeout_us(struct json_object *config)
 {
-    struct json_object *v = member_of(config, "request_timeout");
+    struct json_object *v = json_member(config, "request_timeout");
     int64_t ns = 0;
     if (json_object_is_type(v, json_type_int))
         ns = json_object_get_int64(v);
@@ -213,7 +208,7 @@ static struct json_object *config_of(const struct provider_setup *s, const char 
     if (s->config && json_object_deep_copy(s->config, &config, NULL) == 0)
         return config;
     if (read_record(record, &kept, NULL) == 0)
-        return json_object_get(member_of(kept, "provider"));
+        return json_object_get(json_member(kept, "provider"));
     return NULL;
 }
 
@@ -321,13 +316,13 @@ static int read_instance(struct json_object *v, struct arena *a, struct core_ins
     ret->detail = json_get_text(v, "detail", a);
     return read_state(ret->id, json_get_text(v, "state", a), &ret->state, err) < 0
                ? -1
-               : read_launch(ret->id, member_of(v, "launched"), &ret->launch_us, err);
+               : read_launch(ret->id, json_member(v, "launched"), &ret->launch_us, err);
 }
 
 static int read_instances(struct json_object *answer, struct arena *a, struct core_instance **ret, size_t *ret_n,
                           struct error *err)
 {
-    struct json_object *list = member_of(answer, "instances");
+    struct json_object *list = json_member(answer, "instances");
     if (!json_object_is_type(list, json_type_array))
         return error_set(err, ERR_INVALID, "the provider's answer to \"list\" has no list `instances`");
     size_t n = json_object_array_length(list);
@@ -392,7 +387,7 @@ static int list_command(struct provider *p, struct arena *a, struct core_instanc
 /* Before there is a machine, only the configuration can say how many slots its agent will have. */
 static int slots_command(struct json_object *config)
 {
-    return json_object_get_int(member_of(config, "instance_slots"));
+    return json_object_get_int(json_member(config, "instance_slots"));
 }
 
 /* ---- launch and terminate ---------------------------------------------------------------------------------------- */
@@ -417,9 +412,9 @@ static int add_agent(const struct provider *p, struct json_object *question, str
     cleanup_strbuf struct strbuf cert = STRBUF_INIT;
     s.config = p->config;
     struct json_object *agent = agent_settings(&s, has_cert ? CERT_ON_MACHINE : "");
-    if (!member_of(agent, "token")) /* the administrator may give a token that is good for less */
+    if (!json_member(agent, "token")) /* the administrator may give a token that is good for less */
         set_text(agent, "token", s.agent_token);
-    if (!member_of(agent, "slot_type") && !member_of(agent, "artificial_slots"))
+    if (!json_member(agent, "slot_type") && !json_member(agent, "artificial_slots"))
         add_slot_type(p, agent);
     json_object_object_add(question, "agent", agent);
     json_object_object_add(question, "files", files);
@@ -438,7 +433,7 @@ static int launch_command(struct provider *p, int n, struct error *err)
     if (write_record(p, err) < 0 || add_agent(p, question, err) < 0 ||
         line_program_ask(p->program, question, &answer, err) < 0)
         return -1;
-    struct json_object *launched = member_of(answer, "launched");
+    struct json_object *launched = json_member(answer, "launched");
     if (!json_object_is_type(launched, json_type_array))
         return error_set(err, ERR_INVALID, "the provider's answer to \"launch\" has no list `launched`");
     size_t got = json_object_array_length(launched);

@@ -22,6 +22,7 @@
 #include "common/base/hex.h"
 #include "common/base/must.h"
 #include "common/base/percent.h"
+#include "common/json/json.h"
 #include "common/system/files.h"
 #include "common/system/process.h"
 #include "master/pools/local_agent.h"
@@ -45,12 +46,6 @@ struct provider {
     size_t known_n;
     bool scanned; /* the table of processes has been read once; some processes may have no directory */
 };
-
-static struct json_object *member_of(struct json_object *o, const char *name)
-{
-    struct json_object *v = NULL;
-    return o && json_object_object_get_ex(o, name, &v) ? v : NULL;
-}
 
 /* ---- directories ------------------------------------------------------------------------------------------------- */
 
@@ -101,7 +96,7 @@ static struct provider *open_local(const struct provider_setup *setup)
 {
     struct provider *p = must_calloc(1, sizeof(*p));
     p->setup = *setup;
-    struct json_object *program = member_of(setup->config, "agent_program");
+    struct json_object *program = json_member(setup->config, "agent_program");
     p->program = program ? arena_strdup(&p->arena, json_object_get_string(program)) : agent_program(&p->arena);
     p->directory = arena_printf(&p->arena, "%s/%s", root_of(setup->data_dir, &p->arena),
                                 directory_name(setup->pool, &p->arena));
