@@ -1,7 +1,7 @@
 /* What the API asks of the rest of the master: a row of functions (api.h), each of them one call elsewhere. */
-#include <openssl/crypto.h>
 #include <string.h>
 
+#include "api/rights/secret.h"
 #include "common/system/log.h"
 #include "master/agents/agent_keys.h"
 #include "master/agents/agent_message_checks.h"
@@ -96,20 +96,14 @@ static void agent_key_revoked(void *ctx, const char *agent_id)
     log_info("agent.key_revoked", "id=%s", log_quote(agent_id));
 }
 
-static bool is_same_secret(const char *given, const char *secret)
-{
-    size_t n = strlen(secret);
-    return n > 0 && strlen(given) == n && CRYPTO_memcmp(given, secret, n) == 0;
-}
-
 static bool agent_token_matches(void *ctx, const char *token)
 {
-    return is_same_secret(token, ((const struct master *)ctx)->agent_token);
+    return secret_matches(token, strlen(token), ((const struct master *)ctx)->agent_token);
 }
 
 static bool collector_token_matches(void *ctx, const char *token)
 {
-    return is_same_secret(token, ((const struct master *)ctx)->collector_token);
+    return secret_matches(token, strlen(token), ((const struct master *)ctx)->collector_token);
 }
 
 static void log_stored(void *ctx, const char *task_id, size_t text_bytes)

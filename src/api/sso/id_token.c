@@ -1,10 +1,10 @@
 #include "api/sso/id_token.h"
 
 #include <cjose/cjose.h>
-#include <openssl/crypto.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/rights/secret.h"
 #include "common/base/strbuf.h"
 
 enum { RSA_BITS_MIN = 2048, TOKEN_MAX = 64 * 1024 };
@@ -115,11 +115,6 @@ static int check_signature(cjose_jws_t *jws, struct json_object *keys, struct er
 
 /* ---- the claims -------------------------------------------------------------------------------------------------- */
 
-static bool same(const char *a, const char *b)
-{
-    return strlen(a) == strlen(b) && CRYPTO_memcmp(a, b, strlen(a)) == 0;
-}
-
 static int check_audience(struct json_object *claims, const char *client_id, struct error *err)
 {
     struct json_object *aud = json_object_object_get(claims, "aud"), *azp = json_object_object_get(claims, "azp");
@@ -168,7 +163,8 @@ static int check_claims(struct json_object *claims, const struct id_token_expect
         return refuse("its issuer (iss) is \"%.200s\", expected is \"%s\"", text_of(claims, "iss"), x->issuer);
     if (check_audience(claims, x->client_id, err) < 0 || check_times(claims, x->now_s, err) < 0)
         return -1;
-    if (!same(text_of(claims, "nonce"), x->nonce))
+    const char *nonce = text_of(claims, "nonce");
+    if (!secret_matches(nonce, strlen(nonce), x->nonce))
         return refuse("it was made for another login (nonce)");
     if (!*text_of(claims, "sub"))
         return refuse("it names nobody (sub)");

@@ -1,11 +1,11 @@
 #include "api/sso/oidc_ticket.h"
 
-#include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <openssl/rand.h>
 #include <string.h>
 
+#include "api/rights/secret.h"
 #include "common/base/base64.h"
 
 enum { RANDOM_BYTES = 24, HASH_BYTES = 32, COOKIE_MAX = 4096 };
@@ -95,11 +95,6 @@ int oidc_ticket_new(const uint8_t key[OIDC_TICKET_KEY], int64_t now_us, const ch
     return 0;
 }
 
-static bool same(const char *a, const char *b)
-{
-    return strlen(a) == strlen(b) && CRYPTO_memcmp(a, b, strlen(a)) == 0;
-}
-
 /* Reads time and relay state of a cookie whose state has shown that this process has made it. */
 static int read_cookie(const char *cookie, struct arena *a, int64_t *ret_made_s, const char **ret_relay)
 {
@@ -130,7 +125,7 @@ int oidc_ticket_open(const uint8_t key[OIDC_TICKET_KEY], int64_t now_us, const c
                          "this browser has not begun a login here, or does not keep cookies: begin the login again");
     if (fill(key, a, &t, err) < 0)
         return -1;
-    if (!same(state, t.state) || read_cookie(cookie, a, &made_s, &t.relay) < 0)
+    if (!secret_matches(state, strlen(state), t.state) || read_cookie(cookie, a, &made_s, &t.relay) < 0)
         return error_set(err, ERR_INVALID,
                          "the provider's answer belongs to another login, or the master was restarted meanwhile: begin "
                          "the login again");

@@ -10,13 +10,12 @@
 
 /* ---- the account ------------------------------------------------------------------------------------------------- */
 
-/* Whether nobody else is shown under this name. */
-static int is_free(struct store *db, const char *name, int32_t id, bool *ret, struct error *err)
+int remote_display_name(struct store *db, const char *name, int32_t id, const char **ret, struct error *err)
 {
     int64_t n = 0;
-    if (store_user_count_shown_as(db, name, id, &n, err) < 0)
+    if (name && store_user_count_shown_as(db, name, id, &n, err) < 0)
         return -1;
-    *ret = n == 0;
+    *ret = n ? NULL : name;
     return 0;
 }
 
@@ -91,15 +90,12 @@ static int follow(struct req *r, struct store *db, const struct remote_person *p
                   struct error *err)
 {
     struct store_user_patch patch = {0};
-    bool free_name = false;
     const char *shown = x->user.display_name ? x->user.display_name : "";
     if (agent_account(r, p, &x->user.agent, &patch.agent, err) < 0)
         return -1;
-    if (p->display_name && strcmp(p->display_name, shown) != 0) {
-        if (is_free(db, p->display_name, x->user.id, &free_name, err) < 0)
-            return -1;
-        patch.display_name = free_name ? p->display_name : NULL;
-    }
+    if (p->display_name && strcmp(p->display_name, shown) != 0 &&
+        remote_display_name(db, p->display_name, x->user.id, &patch.display_name, err) < 0)
+        return -1;
     if (!patch.display_name && !patch.agent.set)
         return 0;
     if (store_user_patch(db, &patch, x->user.id, r->now_us, err) < 0)

@@ -23,6 +23,9 @@ struct remote_account {
 /* On the writer's thread. ERR_FORBIDDEN: the person may not log in, and the sentence says what an admin can do. */
 int remote_account_store(struct req *r, struct store *db, const struct remote_person *p,
                          const struct remote_rules *rules, struct remote_account *ret, struct error *err);
+/* The display name that a provider or a directory gives to the user `id` (0: a new one). NULL: there is none, or
+ * another user is shown under it, of whom the provider knows nothing. */
+int remote_display_name(struct store *db, const char *name, int32_t id, const char **ret, struct error *err);
 /* On the loop, after the commit: what is held in memory follows the memberships. */
 void remote_account_remember(struct req *r, const struct remote_account *x);
 

@@ -14,6 +14,8 @@
 #include "api/pipeline/raw.h"
 #include "api/pipeline/raw_handlers.h"
 #include "api/rights/origin.h"
+#include "api/rights/secret.h"
+#include "api/sso/remote_account.h"
 #include "api/sso/scim_user.h"
 #include "common/base/base64.h"
 #include "common/base/clock.h"
@@ -33,11 +35,6 @@ enum { PAGE_DEFAULT = 100, PAGE_MAX = 500, CREDENTIAL_MAX = 1024 };
 
 /* ---- who asks ---------------------------------------------------------------------------------------------------- */
 
-static bool same(const char *a, size_t n, const char *b)
-{
-    return b && *b && strlen(b) == n && CRYPTO_memcmp(a, b, n) == 0;
-}
-
 static bool credentials_match(const struct config *c, const char *header)
 {
     const char *name = config_str(c, "scim.auth.username"), *password = config_str(c, "scim.auth.password");
@@ -46,12 +43,12 @@ static bool credentials_match(const struct config *c, const char *header)
     if (strlen(header) > CREDENTIAL_MAX)
         return false;
     if (strncmp(header, "Bearer ", 7) == 0)
-        return same(header + 7, strlen(header + 7), password);
+        return secret_matches(header + 7, strlen(header + 7), password);
     if (strncmp(header, "Basic ", 6) != 0 || base64_decode(header + 6, strlen(header + 6), (uint8_t *)text, &n) < 0)
         return false;
     const char *colon = memchr(text, ':', n);
     size_t name_n = colon ? (size_t)(colon - text) : n;
-    bool right = colon && same(text, name_n, name) && same(colon + 1, n - name_n - 1, password);
+    bool right = colon && secret_matches(text, name_n, name) && secret_matches(colon + 1, n - name_n - 1, password);
     OPENSSL_cleanse(text, sizeof(text));
     return right;
 }
@@ -283,16 +280,6 @@ static int begin_change(struct req *r, const char *route, req_store_fn *step, st
     return req_then_write(r, step);
 }
 
-/* A display name that another user has is not taken over: the directory knows nothing of it. */
-static int free_display_name(struct store *db, const char *name, int32_t id, const char **ret, struct error *err)
-{
-    int64_t n = 0;
-    if (name && store_user_count_shown_as(db, name, id, &n, err) < 0)
-        return -1;
-    *ret = n ? NULL : name;
-    return 0;
-}
-
 static int finish_change(struct req *r, struct store *db, int32_t id, const struct scim_user *given, struct error *err)
 {
     struct change *c = r->state;
@@ -320,7 +307,7 @@ static int store_new(struct req *r, struct store *db, struct error *err)
                             .active = given.active,
                             .remote = true,
                             .modified_us = r->now_us};
-    if (free_display_name(db, given.display_name, 0, &u.display_name, err) < 0 || store_user_insert(db, &u, err) < 0)
+    if (remote_display_name(db, given.display_name, 0, &u.display_name, err) < 0 || store_user_insert(db, &u, err) < 0)
         return -1;
     r->reply.status = 201;
     return finish_change(r, db, u.id, &given, err);
@@ -344,7 +331,7 @@ static int store_given(struct req *r, struct store *db, const struct store_scim_
                          "user '%s' is an admin here: whoever had the new name at the provider would be one, too; an "
                          "administrator renames the account here, or takes the admin's rights away first",
                          before->username);
-    if (free_display_name(db, given.display_name, before->id, &patch.display_name, err) < 0 ||
+    if (remote_display_name(db, given.display_name, before->id, &patch.display_name, err) < 0 ||
         store_user_patch(db, &patch, before->id, r->now_us, err) < 0 ||
         (patch.username && quota_read_names(r, db, &c->renamed, err) < 0))
         return -1;
