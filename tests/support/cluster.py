@@ -120,6 +120,11 @@ class Cluster:
 
     # ---- programs ----
 
+    @staticmethod
+    def wire_password():
+        """What a client sends for the password of the first accounts."""
+        return client_hash(PASSWORD)
+
     @property
     def url(self):
         return f"{'https' if self.tls else 'http'}://127.0.0.1:{self.port}"
