@@ -54,6 +54,11 @@ const char *certificate_file(const struct certificate *c)
     return c->usable ? c->file : NULL;
 }
 
+void certificate_forget(struct certificate *c)
+{
+    c->usable = false;
+}
+
 bool certificate_is_wanted(const struct certificate *c)
 {
     return c->config->tls && !*c->config->tls_client_cert;

@@ -25,6 +25,7 @@ void certificate_load(struct certificate *c, const struct agent_config *config);
 void certificate_release(struct certificate *c);
 /* The file to show to the master; NULL: there is none. */
 const char *certificate_file(const struct certificate *c);
+void certificate_forget(struct certificate *c); /* it is not shown any more; the next one replaces it */
 /* Whether the agent takes one of the master. */
 bool certificate_is_wanted(const struct certificate *c);
 void certificate_set_clock(struct certificate *c, int64_t master_us);

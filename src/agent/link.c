@@ -112,8 +112,9 @@ static void connect_now(void *ctx)
     cleanup_strbuf struct strbuf bearer = STRBUF_INIT;
     struct credentials *own = &k->credentials;
     credentials_choose(own);
-    /* the certificate belongs to the key: an agent that joins anew gets another one */
-    const char *certificate = own->kind == CREDENTIAL_KEY ? certificate_file(&k->certificate) : NULL;
+    if (own->kind != CREDENTIAL_KEY)
+        certificate_forget(&k->certificate); /* it belongs to the key: an agent that joins anew gets another one */
+    const char *certificate = certificate_file(&k->certificate);
     cleanup_free char *url = link_url(k);
     strbuf_addf(&bearer, "Authorization: Bearer %s", own->shown);
     const char *header[] = {bearer.s, NULL};
@@ -186,7 +187,7 @@ static void on_close(struct ws *w, int code, const char *why, void *ctx)
         log_warning("link.down", "master=%s:%d code=%d reason=%s attempts=%d", k->config->master_host,
                     k->config->master_port, code, log_quote(why ? why : ""), k->failures);
     if (code == UNAUTHENTICATED)
-        credentials_refused(&k->credentials);
+        credentials_refused(&k->credentials, why ? why : "");
     if (was_up)
         k->handler.on_down(k->handler.ctx);
     if (k->opened && k->failures == k->config->reconnect_attempts && !k->waits)

@@ -116,7 +116,8 @@ void agent_certificates_revoked(struct agent_certificates *x, const char *agent_
         snprintf(v->agent_id, sizeof(v->agent_id), "%s", agent_id);
         HASH_ADD_STR(x->revoked, agent_id, v);
     }
-    v->revoked_us = revoked_us;
+    /* as in the store (agent_revocations_put): begin_of() may have been a second ahead of the clock */
+    v->revoked_us = revoked_us > v->revoked_us + SECOND_US ? revoked_us : v->revoked_us + SECOND_US;
 }
 
 int agent_certificates_load(struct agent_certificates *x, struct store *db, struct error *err)

@@ -7,6 +7,7 @@
 #include "common/base/clock.h"
 #include "common/system/log.h"
 #include "master/agents/agent_certificates.h"
+#include "master/agents/agent_keys.h"
 #include "master/agents/agent_message_checks.h"
 #include "master/presence.h"
 #include "net/streams/byte_stream.h"
@@ -316,7 +317,8 @@ int agent_hub_accept(struct agent_hub *h, struct http_request *http, const char 
     if (agent_message_check_agent_id(agent_id, err) < 0)
         return -1;
     if (agent_certificates_check(h->m, http, agent_id, entry, &a, &problem, err) < 0) {
-        log_warning("agent.refused", "id=%s reason=%s", agent_id, log_quote(error_msg(err)));
+        if (agent_keys_tell_refusal(h->m->agent_keys, agent_id))
+            log_warning("agent.refused", "id=%s reason=%s", agent_id, log_quote(error_msg(err)));
         return -1;
     }
     struct link *known;

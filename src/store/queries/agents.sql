@@ -51,10 +51,13 @@ SELECT {store_agent_key} FROM agent_keys k ORDER BY k.agent_id;
 v.agent_id: chars[CORE_AGENT_ID_MAX],
 v.revoked_us -- certificates of this agent that are valid from then or earlier are revoked
 
+-- After a revocation a certificate may begin up to a second later than the clock says (master/agents/agent_certificates.c), and the next
+-- revocation concerns it, too.
 -- name: agent_revocations_put from store_agent_revocation
 -- function: store_agent_revocation_put
 INSERT INTO agent_revocations (agent_id, revoked_us) VALUES ($agent_id, $revoked_us)
-ON CONFLICT (agent_id) DO UPDATE SET revoked_us = excluded.revoked_us;
+ON CONFLICT (agent_id) DO UPDATE SET revoked_us = CASE WHEN excluded.revoked_us > agent_revocations.revoked_us + 1000000
+    THEN excluded.revoked_us ELSE agent_revocations.revoked_us + 1000000 END;
 
 -- Deletes the revocations of certificates that have ended anyway.
 -- name: agent_revocations_forget with before_us: i64
