@@ -1,8 +1,8 @@
 /* This agent's certificate, which a master that speaks TLS gives it (docs/decisions/0020), and its renewal.
  *
  * Key and certificate lie in one file, data_dir/agent.pem (0600). The key is made here, a new one for each certificate,
- * and never leaves this machine. The agent judges times by the master's clock, which it learns from each hello, so that a
- * wrong clock of its own changes nothing. A certificate that the configuration names takes the place of all this. */
+ * and never leaves this machine. The agent judges times by the master's clock, which it learns from each hello, so that
+ * a wrong clock of its own changes nothing. A certificate that the configuration names takes the place of all this. */
 #ifndef DET_AGENT_CERTIFICATE_H
 #define DET_AGENT_CERTIFICATE_H
 

@@ -44,8 +44,8 @@ struct link {
     struct credentials credentials;
     struct certificate certificate;
     struct loop_timer *renewal; /* armed while the master gives certificates */
-    char other_version[64]; /* of the master that the log has named; "" as long as it is this agent's */
-    bool waits;             /* the last answer was that an admin has yet to accept this agent */
+    char other_version[64];     /* of the master that the log has named; "" as long as it is this agent's */
+    bool waits;                 /* the last answer was that an admin has yet to accept this agent */
 };
 
 /* ---- the epoch file: "<cluster id> <epoch>" ---------------------------------------------------------------------- */

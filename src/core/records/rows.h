@@ -167,7 +167,7 @@ struct agent_row {
     bool listed;
     /* the reason that a user gave, or that of its quarantine; "": the agent is enabled, or no reason was given */
     char disabled_reason[CORE_DISABLED_REASON_MAX];
-    int64_t lost_us; /* the time since which the agent is given up; 0: it is there, or may come back */
+    int64_t lost_us;            /* the time since which the agent is given up; 0: it is there, or may come back */
     char label[CORE_LABEL_MAX]; /* a name for people, which an administrator has given it; "": none */
 };
 

@@ -9,11 +9,9 @@
 #include "common/base/hash.h"
 #include "common/base/must.h"
 #include "common/config/config.h"
-#include "common/system/files.h"
 #include "common/system/log.h"
 #include "master/agents/agent_hub_internal.h"
 #include "master/agents/agent_keys.h"
-#include "master/commands/data_dir.h"
 #include "net/http/http.h"
 #include "net/tls/certificate.h"
 #include "store/functions.h"
@@ -51,14 +49,14 @@ static int open_authority(struct agent_certificates *x, struct error *err)
         return error_wrap(err, "the authority of the agents' certificates (remove the file, and the master makes a new "
                                "one; agents then need new certificates)");
     if (authority_until_us(x->authority) - clock_now_us() < EXPIRES_SOON_US)
-        log_warning("agents.authority_ends", "file=%s action=\"remove the file and restart the master: it makes a new "
-                                             "one, and agents get new certificates\"",
+        log_warning("agents.authority_ends",
+                    "file=%s action=\"remove the file and restart the master: it makes a new "
+                    "one, and agents get new certificates\"",
                     log_quote(x->file));
     return 0;
 }
 
-int agent_certificates_new(const struct config *c, const char *data_dir, struct agent_certificates **ret,
-                           struct error *err)
+int agent_certificates_new(const struct config *c, const char *file, struct agent_certificates **ret, struct error *err)
 {
     const char *mode = config_str(c, "security.tls.agent_certificates"),
                *ca = config_str(c, "resource_manager.client_ca");
@@ -66,7 +64,7 @@ int agent_certificates_new(const struct config *c, const char *data_dir, struct 
     if (strcmp(mode, "off") == 0 || !*config_str(c, "security.tls.cert") || (ca && *ca))
         return 0;
     struct agent_certificates *x = must_calloc(1, sizeof(*x));
-    x->file = path_join(data_dir, DATA_DIR_AGENTS_CA);
+    x->file = must_strdup(file);
     x->required = strcmp(mode, "require") == 0;
     x->life_us = config_duration_us(c, "security.tls.agent_certificate_lifetime");
     if (open_authority(x, err) < 0) {
@@ -175,8 +173,9 @@ static int check_for_client_ca(const struct master *m, const struct http_request
                                "agents of this cluster must show a certificate that its client_ca has signed: set "
                                "security.tls.client_cert and client_key in agent.yaml");
     problem = find_problem(&shown, "an authority in the master's client_ca", a);
-    return problem ? error_set(err, ERR_FORBIDDEN, "%s: set security.tls.client_cert and client_key in agent.yaml to "
-                                                   "another one",
+    return problem ? error_set(err, ERR_FORBIDDEN,
+                               "%s: set security.tls.client_cert and client_key in agent.yaml to "
+                               "another one",
                                problem)
                    : 0;
 }

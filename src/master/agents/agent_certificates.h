@@ -26,8 +26,8 @@ struct master;
 struct store;
 struct wire_link_agent_hello;
 
-/* Reads the authority, or makes it. *ret: NULL if certificates are off. */
-int agent_certificates_new(const struct config *c, const char *data_dir, struct agent_certificates **ret,
+/* Reads the authority of the file, or makes it. *ret: NULL if certificates are off. */
+int agent_certificates_new(const struct config *c, const char *file, struct agent_certificates **ret,
                            struct error *err);
 void agent_certificates_free(struct agent_certificates *x); /* x may be NULL */
 /* The file of the authority, which TLS is to ask clients for. */

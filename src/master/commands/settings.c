@@ -127,7 +127,8 @@ static void check_agents_certificates(struct config *c)
                        "resource_manager.client_ca must be set, too; or set security.tls.agent_certificates to require "
                        "instead, and the master gives agents certificates itself");
     if (own && !tls)
-        config_problem(c, "security.tls.agent_certificates", "require needs security.tls.cert and key (or self_signed)");
+        config_problem(c, "security.tls.agent_certificates",
+                       "require needs security.tls.cert and key (or self_signed)");
     if (own && ca)
         config_problem(c, "security.tls.agent_certificates",
                        "require and resource_manager.client_ca are two authorities: use either");

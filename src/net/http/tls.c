@@ -246,7 +246,8 @@ static int write_pair(const char *cert_file, X509 *x, const char *key_file, EVP_
         PEM_write_bio_PrivateKey(key_pem, key, NULL, NULL, 0, NULL, NULL) != 1)
         rc = no_memory(err);
     else
-        rc = bio_write_file(key_file, key_pem, 0600, err) < 0 || bio_write_file(cert_file, cert_pem, 0644, err) < 0 ? -1 : 0;
+        rc = bio_write_file(key_file, key_pem, 0600, err) < 0 || bio_write_file(cert_file, cert_pem, 0644, err) < 0 ? -1
+                                                                                                                    : 0;
     BIO_free(cert_pem);
     BIO_free(key_pem);
     return rc;

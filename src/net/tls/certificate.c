@@ -162,7 +162,7 @@ int certificate_read(const char *file, struct certificate_facts *ret, struct err
 static int set_name(X509_NAME *subject, int nid, const char *value)
 {
     return X509_NAME_add_entry_by_NID(subject, nid, MBSTRING_UTF8, (const unsigned char *)value, -1, -1, 0) == 1 ? 0
-                                                                                                                : -1;
+                                                                                                                 : -1;
 }
 
 static int set_times(X509 *x, int64_t from_us, int64_t until_us)
@@ -180,8 +180,7 @@ static int sign_as_authority(X509 *x, EVP_PKEY *key, const char *name)
     if (X509_set_version(x, X509_VERSION_3) != 1 || set_times(x, now_us, now_us + AUTHORITY_YEARS * year_us) < 0 ||
         X509_set_pubkey(x, key) != 1 || set_name(subject, NID_organizationName, "Determined") < 0 ||
         set_name(subject, NID_commonName, name) < 0 || X509_set_issuer_name(x, subject) != 1 ||
-        x509_set_serial(x) < 0 ||
-        x509_add_extension(x, x, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") < 0 ||
+        x509_set_serial(x) < 0 || x509_add_extension(x, x, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") < 0 ||
         x509_add_extension(x, x, NID_key_usage, "critical,keyCertSign") < 0 ||
         x509_add_extension(x, x, NID_subject_key_identifier, "hash") < 0)
         return -1;

@@ -20,9 +20,9 @@ static const char *isolation_text(struct arena *a, const struct wire_agent *w)
 static void show_agent(struct cli *cli, const struct wire_agent *w)
 {
     cleanup_table struct table t = TABLE_INIT;
-    table_columns(&t, (const char *const[]){"Agent ID", "Label", "Version", "Registered Time", "Lost Since", "Resource Pool",
-                                            "Enabled", "Draining", "Reason", "Slots In Use", "Containers", "Addresses",
-                                            "Isolated", "Certificate Until", NULL});
+    table_columns(&t, (const char *const[]){"Agent ID", "Label", "Version", "Registered Time", "Lost Since",
+                                            "Resource Pool", "Enabled", "Draining", "Reason", "Slots In Use",
+                                            "Containers", "Addresses", "Isolated", "Certificate Until", NULL});
     table_text(&t, agent_local_id(w->id));
     table_text(&t, w->label);
     table_text(&t, w->version);

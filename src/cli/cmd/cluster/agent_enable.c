@@ -89,7 +89,8 @@ int cmd_agent_revoke_key(struct cli *cli, const struct args_agent_revoke_key *ar
     struct wire_revoke_agent_key_request in = {.agent_id = args->agent_id};
     if (api_call(cli, ROUTE_ID_REVOKE_AGENT_KEY, &in, NULL, err) < 0)
         return -1;
-    cli_say(cli, CLI_PLAIN, "Revoked key and certificates of agent %s. It joins again if it still has the agents' token.",
+    cli_say(cli, CLI_PLAIN,
+            "Revoked key and certificates of agent %s. It joins again if it still has the agents' token.",
             args->agent_id);
     return 0;
 }
