@@ -141,7 +141,7 @@ void credentials_choose(struct credentials *c)
 
 /* ---- what becomes of them ---------------------------------------------------------------------------------------- */
 
-void credentials_refused(struct credentials *c)
+void credentials_refused(struct credentials *c, const char *why)
 {
     if (c->kind == CREDENTIAL_LOCAL_TOKEN) {
         c->local_refused = true;
@@ -151,7 +151,7 @@ void credentials_refused(struct credentials *c)
     if (c->kind != CREDENTIAL_KEY)
         return;
     /* The file stays: another start tries the key again, should the refusal have been a mistake. */
-    log_warning("link.key_refused", "action=%s",
+    log_warning("link.key_refused", "reason=%s action=%s", log_quote(why),
                 *c->config->token ? "\"joining again with the agents' token\"" : "\"asking to be accepted again\"");
     c->key[0] = 0;
 }

@@ -45,8 +45,8 @@ struct credentials {
 void credentials_load(struct credentials *c, const struct agent_config *config);
 /* Chooses what the next request shows. */
 void credentials_choose(struct credentials *c);
-/* The master has refused what was shown (HTTP status 401). */
-void credentials_refused(struct credentials *c);
+/* The master has refused what was shown (HTTP status 401); why: its words. */
+void credentials_refused(struct credentials *c, const char *why);
 /* The master has let the agent in. A request becomes the key. */
 void credentials_accepted(struct credentials *c);
 void credentials_take_key(struct credentials *c, const char *key); /* the master has given the agent a key */

@@ -6,8 +6,10 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "agent/certificate.h"
 #include "agent/credentials.h"
 #include "common/base/cleanup.h"
+#include "common/base/clock.h"
 #include "common/base/must.h"
 #include "common/base/percent.h"
 #include "common/base/strbuf.h"
@@ -24,6 +26,8 @@
 #define UNAUTHENTICATED 401
 #define FORBIDDEN 403
 #define DEAD_S 60
+/* after a request for a certificate that came to nothing, and the longest time without a look at the certificate */
+#define CERTIFICATE_AGAIN_US (INT64_C(600) * 1000000)
 
 struct link {
     struct loop *loop;
@@ -38,8 +42,10 @@ struct link {
     char cluster_id[80], master_id[80];
     struct strbuf out; /* reused for each message */
     struct credentials credentials;
-    char other_version[64]; /* of the master that the log has named; "" as long as it is this agent's */
-    bool waits;             /* the last answer was that an admin has yet to accept this agent */
+    struct certificate certificate;
+    struct loop_timer *renewal; /* armed while the master gives certificates */
+    char other_version[64];     /* of the master that the log has named; "" as long as it is this agent's */
+    bool waits;                 /* the last answer was that an admin has yet to accept this agent */
 };
 
 /* ---- the epoch file: "<cluster id> <epoch>" ---------------------------------------------------------------------- */
@@ -106,6 +112,9 @@ static void connect_now(void *ctx)
     cleanup_strbuf struct strbuf bearer = STRBUF_INIT;
     struct credentials *own = &k->credentials;
     credentials_choose(own);
+    if (own->kind != CREDENTIAL_KEY)
+        certificate_forget(&k->certificate); /* it belongs to the key: an agent that joins anew gets another one */
+    const char *certificate = certificate_file(&k->certificate);
     cleanup_free char *url = link_url(k);
     strbuf_addf(&bearer, "Authorization: Bearer %s", own->shown);
     const char *header[] = {bearer.s, NULL};
@@ -116,8 +125,8 @@ static void connect_now(void *ctx)
                                   .connect_timeout_s = 10,
                                   .proxy = agent_config_master_proxy(c),
                                   .tls_skip_verify = c->tls_skip_verify,
-                                  .client_cert = *c->tls_client_cert ? c->tls_client_cert : NULL,
-                                  .client_key = c->tls_client_key,
+                                  .client_cert = *c->tls_client_cert ? c->tls_client_cert : certificate,
+                                  .client_key = *c->tls_client_cert ? c->tls_client_key : certificate,
                                   .ca_file = *c->tls_cert ? c->tls_cert : NULL,
                                   .tls_name = *c->tls_cert_name ? c->tls_cert_name : NULL};
     struct ws_handler h = {.on_open = on_open,
@@ -171,13 +180,14 @@ static void on_close(struct ws *w, int code, const char *why, void *ctx)
     k->ws = NULL;
     k->up = false;
     k->failures++;
+    loop_timer_disarm(k->renewal);
     note_waiting(k, code);
     /* Logs the first failure, and every sixtieth one after it: an agent may wait for its master for days. */
     if (was_up || k->failures == 1 || k->failures % 60 == 0)
         log_warning("link.down", "master=%s:%d code=%d reason=%s attempts=%d", k->config->master_host,
                     k->config->master_port, code, log_quote(why ? why : ""), k->failures);
     if (code == UNAUTHENTICATED)
-        credentials_refused(&k->credentials);
+        credentials_refused(&k->credentials, why ? why : "");
     if (was_up)
         k->handler.on_down(k->handler.ctx);
     if (k->opened && k->failures == k->config->reconnect_attempts && !k->waits)
@@ -214,9 +224,72 @@ static void on_open(struct ws *w, void *ctx)
                                           .hostname = k->config->hostname,
                                           .wants_key = wants_key(k),
                                           .cluster_id = k->cluster_id,
-                                          .streams = true};
+                                          .streams = true,
+                                          .takes_certificate = certificate_is_wanted(&k->certificate)};
     k->handler.make_hello(k->handler.ctx, &a, &hello);
     send_message(k, (struct wire_link_agent_message){.hello = &hello});
+}
+
+/* ---- the certificate --------------------------------------------------------------------------------------------- */
+
+static void ask_for_certificate(struct link *k)
+{
+    cleanup_free char *request = NULL;
+    cleanup_error struct error err = ERROR_INIT;
+    loop_timer_arm(k->renewal, CERTIFICATE_AGAIN_US); /* until the answer has come */
+    if (certificate_request(&k->certificate, &request, &err) < 0) {
+        log_error("link.certificate_not_requested", "error=%s", log_quote(error_msg(&err)));
+        return;
+    }
+    struct wire_link_certificate_request body = {.request = request};
+    send_message(k, (struct wire_link_agent_message){.certificate_request = &body});
+}
+
+/* Asks if it is time to, or looks again later. The wait is limited because the machine may sleep. */
+static void look_after_certificate(void *ctx)
+{
+    struct link *k = ctx;
+    int64_t in_us = certificate_renewal_in_us(&k->certificate);
+    if (in_us == 0)
+        ask_for_certificate(k);
+    else
+        loop_timer_arm(k->renewal, in_us < CERTIFICATE_AGAIN_US ? in_us : CERTIFICATE_AGAIN_US);
+}
+
+static void on_certificates(struct link *k, const struct wire_link_master_hello *hello)
+{
+    const char *problem = hello->certificate_problem;
+    if (!hello->gives_certificates || !certificate_is_wanted(&k->certificate))
+        return;
+    certificate_set_clock(&k->certificate, hello->time_us);
+    if (problem && *problem) {
+        log_warning("link.certificate_passed_over", "reason=%s action=\"asking the master for another one\"",
+                    log_quote(problem));
+        ask_for_certificate(k);
+    } else {
+        look_after_certificate(k);
+    }
+}
+
+static void on_agent_certificate(struct link *k, const struct wire_link_agent_certificate *answer)
+{
+    const char *problem = answer->problem;
+    char until[CLOCK_TEXT_MAX];
+    cleanup_error struct error err = ERROR_INIT;
+    if (!k->up)
+        return;
+    if (!problem || !*problem)
+        problem = certificate_take(&k->certificate, answer->certificate ? answer->certificate : "", &err) < 0
+                      ? error_msg(&err)
+                      : NULL;
+    if (problem) {
+        log_error("link.certificate_refused", "reason=%s action=\"asking again in %d minutes\"", log_quote(problem),
+                  (int)(CERTIFICATE_AGAIN_US / 60000000));
+        return;
+    }
+    clock_format(k->certificate.until_us, until);
+    log_info("link.certificate", "file=%s until=%s", log_quote(k->certificate.file), until);
+    look_after_certificate(k);
 }
 
 /* Checks the epoch of a message. Returns false if it comes from an earlier start of the master. */
@@ -256,6 +329,7 @@ static void on_master_hello(struct link *k, const struct wire_link_master_hello 
     log_info("link.up", "master=%s:%d epoch=%" PRId64 " cluster=%s expected=%zu", k->config->master_host,
              k->config->master_port, k->epoch, log_quote(k->cluster_id), hello->expected_n);
     ws_keep_queue_short(k->ws); /* streams share the link with log lines */
+    on_certificates(k, hello);
     k->handler.on_up(k->handler.ctx, hello);
 }
 
@@ -307,6 +381,8 @@ static void on_message(struct ws *w, const void *data, size_t n, bool is_text, v
         on_master_hello(k, m.hello);
     } else if (m.agent_key) {
         credentials_take_key(&k->credentials, m.agent_key->key);
+    } else if (m.agent_certificate) {
+        on_agent_certificate(k, m.agent_certificate);
     } else if (m.certificate) {
         credentials_add_pin(&k->credentials, m.certificate->sha256);
     } else if (k->up) {
@@ -322,8 +398,10 @@ struct link *link_new(struct loop *l, const struct agent_config *c, const struct
     k->handler = *h;
     k->backoff_us = BACKOFF_FIRST_US;
     k->retry = loop_timer_new(l, connect_now, k);
+    k->renewal = loop_timer_new(l, look_after_certificate, k);
     load_epoch(k);
     credentials_load(&k->credentials, c);
+    certificate_load(&k->certificate, c);
     return k;
 }
 
@@ -348,6 +426,8 @@ void link_free(struct link *k)
     if (!k)
         return;
     loop_timer_free(k->retry);
+    loop_timer_free(k->renewal);
+    certificate_release(&k->certificate);
     strbuf_release(&k->out);
     free(k);
 }

@@ -72,7 +72,12 @@ struct api_services {
     /* whether this is the agent's own key; *ret_pool: the only pool that it is good for, or "" */
     bool (*agent_key_matches)(void *ctx, const char *agent_id, const char *key, const char **ret_pool);
     int (*check_agent_id)(void *ctx, const char *agent_id, struct error *err);
-    void (*agent_key_revoked)(void *ctx, const char *agent_id); /* the key's row is deleted */
+    /* the key's row is deleted, and that the agent's certificates were revoked at this time is stored */
+    void (*agent_key_revoked)(void *ctx, const char *agent_id, int64_t revoked_us);
+    /* until when the agent's last certificate is valid; 0: it has been given none */
+    int64_t (*agent_certificate_us)(void *ctx, const char *agent_id);
+    /* whether the agent has shown a certificate of its own that was revoked */
+    bool (*agent_shows_revoked)(void *ctx, const struct http_request *http, const char *agent_id);
     /* an admin has accepted the agent, and the key's row is stored; pool: the only one that it is good for, or "" */
     void (*agent_key_accepted)(void *ctx, const char *agent_id, const uint8_t *hash, const char *pool);
     bool (*agent_has_key)(void *ctx, const char *agent_id); /* whether some machine has a key for this id */

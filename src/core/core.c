@@ -203,6 +203,8 @@ static int dispatch_event(struct core *c, const struct core_event *ev, struct er
         return slot_enable(c, ev->enable.agent_id, ev->enable.slot, ev->enable.enable, ev->enable.drain, err);
     case CORE_AGENT_REMOVE:
         return agent_remove(c, ev->remove_agent, err);
+    case CORE_AGENT_LABEL:
+        return agent_label(c, ev->label.agent_id, ev->label.text, err);
 
     /* These events are about agents and machines. */
     case CORE_AGENT_CONNECTED:

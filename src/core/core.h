@@ -194,6 +194,7 @@ enum core_event_type {
     CORE_AGENT_ENABLE,
     CORE_SLOT_ENABLE,
     CORE_AGENT_REMOVE,
+    CORE_AGENT_LABEL,
     /* agents */
     CORE_AGENT_CONNECTED,
     CORE_AGENT_DISCONNECTED,
@@ -341,6 +342,10 @@ struct core_event {
          * so it is not idle; nothing happens if there is no such task. */
         const char *task_id;
         const char *remove_agent; /* CORE_AGENT_REMOVE: the agent's id; the agent must be lost */
+        struct {
+            const char *agent_id;
+            const char *text; /* shorter than CORE_LABEL_MAX; "": the agent has none from now on */
+        } label;              /* CORE_AGENT_LABEL */
         struct {
             const char *agent_id;
             int32_t slot; /* the device's id; set in CORE_SLOT_ENABLE only */
@@ -634,6 +639,7 @@ struct core_agent_view {
     int64_t lost_us;           /* the time since which it is given up; 0: it is not given up */
     bool enabled, draining;
     const char *disabled_reason; /* "": no reason is known */
+    const char *label;           /* "": it has none */
     size_t slot_n, container_n;
     int slots_used, aux_used;
     /* as long as this number is the same, the agent, its slots and its containers have not changed */

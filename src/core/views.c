@@ -154,6 +154,7 @@ void core_agent_view(const struct agent *agent, struct core_agent_view *ret)
         .draining = agent->row.draining || away,
         .slot_n = agent->slot_n,
         .disabled_reason = agent->row.disabled_reason,
+        .label = agent->row.label,
         .slots_used = agent_slots_used(agent),
         .aux_used = agent_aux_used(agent),
         .revision = agent->revision,

@@ -19,6 +19,7 @@
 #include "common/system/files.h"
 #include "common/system/log.h"
 #include "common/system/log_ring.h"
+#include "master/agents/agent_certificates.h"
 #include "master/agents/agent_hub.h"
 #include "master/agents/agent_keys.h"
 #include "master/commands/admin.h"
@@ -232,9 +233,12 @@ static int load_tls(struct master *m, struct error *err)
         return 0;
     if (config_bool(m->config, "security.tls.self_signed") && tls_files_make_self_signed(m->config, err) < 0)
         return -1;
-    if (tls_files_new(m->loop, &o, &m->tls, err) < 0)
+    cleanup_free char *authority = path_join(m->data_dir, DATA_DIR_AGENTS_CA);
+    if (agent_certificates_new(m->config, authority, &m->certificates, err) < 0)
         return -1;
-    return 0;
+    if (m->certificates)
+        o.client_ca = agent_certificates_file(m->certificates);
+    return tls_files_new(m->loop, &o, &m->tls, err);
 }
 
 static int listen_http(struct master *m, struct error *err)
@@ -269,7 +273,7 @@ static int restore_state(struct master *m, struct error *err)
     cleanup_effects struct core_effects effects = CORE_EFFECTS_INIT;
     m->agent_keys = agent_keys_new();
     if (accounts_load(m, err) < 0 || agent_keys_load(m->agent_keys, m->db, err) < 0 ||
-        joining_load(api_joining(m->api), m->db, err) < 0 ||
+        agent_certificates_load(m->certificates, m->db, err) < 0 || joining_load(api_joining(m->api), m->db, err) < 0 ||
         cluster_message_load(api_cluster_message(m->api), m->db, err) < 0 ||
         store_experiments_fail_deletions(m->db, err) < 0 || persist_load(m->db, m->core, &a, &rows, err) < 0 ||
         store_log_matches_open(m->db, &a, &match, &match_n, err) < 0 ||
@@ -372,6 +376,7 @@ static void master_release(struct master *m)
     tls_files_free(m->tls);
     http_server_free(m->http);
     agent_keys_free(m->agent_keys);
+    agent_certificates_free(m->certificates);
     pool_free(m->readers);
     read_probe_free(m->read_probe);
     pool_free(m->lookups);

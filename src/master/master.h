@@ -39,9 +39,10 @@ struct master {
     char *data_dir, *db_place;
     int lock_fd; /* the lock of the data directory */
     char agent_token[128];
-    char collector_token[128];     /* the token of collectors, which read /metrics; "": there is none */
-    struct agent_keys *agent_keys; /* the keys of agents that have joined */
-    struct store *db;              /* the connection that the writer's thread uses */
+    char collector_token[128];               /* the token of collectors, which read /metrics; "": there is none */
+    struct agent_keys *agent_keys;           /* the keys of agents that have joined */
+    struct agent_certificates *certificates; /* NULL: agents get none */
+    struct store *db;                        /* the connection that the writer's thread uses */
     struct writer *writer;
     struct start_configs *start_configs; /* used by the writer's thread only */
     struct pool *readers, *workers;

@@ -3,6 +3,7 @@
 
 #include "api/rights/secret.h"
 #include "common/system/log.h"
+#include "master/agents/agent_certificates.h"
 #include "master/agents/agent_keys.h"
 #include "master/agents/agent_message_checks.h"
 #include "master/commands/tls_files.h"
@@ -88,10 +89,21 @@ static const char *certificate_fingerprint(void *ctx)
     return m->tls ? tls_files_fingerprint(m->tls) : NULL;
 }
 
-static void agent_key_revoked(void *ctx, const char *agent_id)
+static int64_t agent_certificate_us(void *ctx, const char *agent_id)
+{
+    return agent_keys_certificate_us(((struct master *)ctx)->agent_keys, agent_id);
+}
+
+static bool agent_shows_revoked(void *ctx, const struct http_request *http, const char *agent_id)
+{
+    return agent_certificates_shows_revoked(((struct master *)ctx)->certificates, http, agent_id);
+}
+
+static void agent_key_revoked(void *ctx, const char *agent_id, int64_t revoked_us)
 {
     struct master *m = ctx;
     agent_keys_forget(m->agent_keys, agent_id);
+    agent_certificates_revoked(m->certificates, agent_id, revoked_us);
     agent_hub_drop(m->agents, agent_id, "its key was revoked");
     log_info("agent.key_revoked", "id=%s", log_quote(agent_id));
 }
@@ -205,6 +217,8 @@ struct api_services services_for_api(struct master *m)
                                  .agent_peer = agent_peer,
                                  .agent_key_matches = agent_key_matches,
                                  .agent_key_revoked = agent_key_revoked,
+                                 .agent_certificate_us = agent_certificate_us,
+                                 .agent_shows_revoked = agent_shows_revoked,
                                  .agent_key_accepted = agent_key_accepted,
                                  .agent_has_key = agent_has_key,
                                  .check_agent_id = check_agent_id,

@@ -3,6 +3,7 @@ import base64
 import contextlib
 import json
 import os
+import re
 import socket
 import struct
 import time
@@ -14,11 +15,13 @@ class Refused(Exception):
 
 
 class HostileAgent:
-    def __init__(self, cluster, agent_id="evil", token=None, pool="default"):
+    def __init__(self, cluster, agent_id="evil", token=None, pool="default", tls=None):
         self.cluster, self.agent_id, self.pool, self.epoch = cluster, agent_id, pool, 0
         self.token = token or (cluster.dir / "data/agent.token").read_text().strip()
         self.data = b""
         self.sock = socket.create_connection(("127.0.0.1", cluster.port), timeout=30)
+        if tls:  # an ssl.SSLContext
+            self.sock = tls.wrap_socket(self.sock)
         query = urllib.parse.urlencode({"id": agent_id, "version": "0.1.0", "resource_pool": pool, "hostname": "evil.example"})
         self.sock.sendall((f"GET /agents?{query} HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
                            f"Authorization: Bearer {self.token}\r\nSec-WebSocket-Version: 13\r\n"
@@ -27,7 +30,10 @@ class HostileAgent:
             self._more()
         head, self.data = self.data.split(b"\r\n\r\n", 1)
         if b" 101 " not in head.split(b"\r\n")[0]:
-            raise Refused(head.split(b"\r\n")[0].decode())
+            size = re.search(rb"(?i)\r\ncontent-length: *(\d+)", head)
+            while size and len(self.data) < int(size[1]):
+                self._more()
+            raise Refused(f"{head.splitlines()[0].decode()} {self.data.decode()}")
 
     def _more(self):
         part = self.sock.recv(65536)

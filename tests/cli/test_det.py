@@ -193,6 +193,9 @@ def test_agent_and_slot_switches(det, master):
     assert det.run("agent", "enable", "--all").stderr.endswith("Enabled agent a.\nEnabled agent b.\n")
     assert det("slot", "disable", "a", "0") == "Disabled slot 0 of agent a\n"
     assert "Tasks still in progress on draining nodes." in det("agent", "disable", "b", "--drain")
+    assert "Agent b is labelled 'rack 3'." in det.run("agent", "label", "b", "rack 3").stderr
+    assert "Agent b has no label any more." in det.run("agent", "label", "b", "").stderr
+    assert [r[3] for r in master.requests if r[1] == "/api/v1/agents/b/label"] == [{"agentId": "b", "label": "rack 3"}, {"agentId": "b", "label": ""}]
     assert ("POST", "/api/v1/agents/a/slots/0/disable") in [r[:2] for r in master.requests]
     assert det.run("agent", "enable").returncode == 1
 

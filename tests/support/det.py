@@ -13,10 +13,10 @@ def environment(cluster, user="determined"):
     return {"PATH": os.environ["PATH"], "HOME": str(cluster.dir), "DET_MASTER": cluster.url, "DET_USER": user, "DET_PASS": cluster.password}
 
 
-def run_det(cluster, *words, user="determined", stdin="", **variables):
+def run_det(cluster, *words, user="determined", stdin="", program=BUILD / "det", **variables):
     """Runs det until it ends, with whatever status. The variables are added to its environment."""
     env = environment(cluster, user)
-    return subprocess.run([BUILD / "det", *map(str, words)], input=stdin, capture_output=True, text=True, timeout=TIMEOUT_S, check=False,
+    return subprocess.run([program, *map(str, words)], input=stdin, capture_output=True, text=True, timeout=TIMEOUT_S, check=False,
                           env={**env, **{name: str(value) for name, value in variables.items()}})
 
 

@@ -160,6 +160,7 @@ void agent_to_wire(const struct core *core, const struct core_agent_view *v, boo
     ret->isolation_gap = v->isolation_gap && *v->isolation_gap ? arena_strdup(a, v->isolation_gap) : NULL;
     ret->resource_pools[0] = arena_strdup(a, v->pool);
     ret->disabled_reason = *v->disabled_reason ? arena_strdup(a, v->disabled_reason) : NULL;
+    ret->label = *v->label ? arena_strdup(a, v->label) : NULL;
     if (v->hostname && *v->hostname) {
         ret->addresses[0] = arena_strdup(a, v->hostname);
         ret->addresses_n = 1;

@@ -5,6 +5,7 @@
 #include "api/cluster/agent_hiding.h"
 #include "api/cluster/agent_texts.h"
 #include "api/cluster/agent_views.h"
+#include "api/cluster/joining.h"
 #include "api/pipeline/convert.h"
 #include "api/pipeline/internal.h"
 #include "common/base/utf8.h"
@@ -109,6 +110,8 @@ static int one_agent(struct req *r, struct core *core, const char *id, const str
         return -1;
     struct wire_agent *w = arena_new(&r->arena, struct wire_agent);
     agent_to_wire(core, &v, true, true, &r->arena, w);
+    w->certificate_expiry = r->api->services.agent_certificate_us(r->api->services.ctx, v.id);
+    w->has_certificate_expiry = w->certificate_expiry != 0;
     agent_hide(r, core, w);
     *ret = w;
     return 0;
@@ -221,30 +224,88 @@ int api_disable_agent(struct req *r, struct core *core, const struct wire_disabl
     return switch_agent(r, core, in->agent_id, false, in->drain, reason, &ret->agent, err);
 }
 
+static int check_label(const char *label, struct error *err)
+{
+    if (strlen(label) >= CORE_LABEL_MAX)
+        return error_set(err, ERR_INVALID, "label: at most %d bytes, found %zu", CORE_LABEL_MAX - 1, strlen(label));
+    if (text_find_control(label))
+        return error_set(err, ERR_INVALID, "label: must be one line of text without control characters");
+    return 0;
+}
+
+int api_label_agent(struct req *r, struct core *core, const struct wire_label_agent_request *in,
+                    struct wire_label_agent_response *ret, struct error *err)
+{
+    const char *label = in->label ? in->label : "";
+    struct core_event ev = {.type = CORE_AGENT_LABEL,
+                            .now_us = r->now_us,
+                            .label = {.agent_id = in->agent_id ? in->agent_id : "", .text = label}};
+    if (check_label(label, err) < 0 || req_core_step(r, core, &ev, NULL, err) < 0)
+        return -1;
+    return one_agent(r, core, in->agent_id, &ret->agent, err);
+}
+
 static int forget_key(struct req *r, struct core *core, struct error *err)
 {
     const struct api_services *s = &r->api->services;
-    s->agent_key_revoked(s->ctx, r->state);
+    s->agent_key_revoked(s->ctx, r->state, r->now_us);
     return 0;
+}
+
+/* On the writer's thread: deletes the agent's key, and notes that its certificates are revoked. */
+static int store_revoked(struct store *db, const char *id, int64_t now_us, struct error *err)
+{
+    struct store_agent_revocation row = {.revoked_us = now_us};
+    snprintf(row.agent_id, sizeof(row.agent_id), "%s", id);
+    return store_agent_key_delete(db, id, err) < 0 ||
+                   store_agent_revocations_forget(db, now_us - JOINING_CERTIFICATE_MAX_US, err) < 0
+               ? -1
+               : store_agent_revocation_put(db, &row, err);
 }
 
 int api_revoke_agent_key(struct req *r, struct store *db, const struct wire_revoke_agent_key_request *in,
                          struct wire_revoke_agent_key_response *ret, struct error *err)
 {
     const char *id = in->agent_id ? in->agent_id : "";
-    if (req_need_admin(r, "revoke the keys of agents", err) < 0 || store_agent_key_delete(db, id, err) < 0)
+    if (req_need_admin(r, "revoke the keys of agents", err) < 0 || store_revoked(db, id, r->now_us, err) < 0)
         return -1;
     r->state = (void *)id;
     return req_then_loop(r, forget_key);
 }
 
+static int store_removed(struct store *db, void *ctx, struct error *err)
+{
+    const struct req *r = ctx;
+    return store_revoked(db, r->state, r->now_us, err);
+}
+
+static void removed_stored(void *ctx, const struct error *err)
+{
+    struct req *r = ctx;
+    const struct api_services *s = &r->api->services;
+    struct error copy = ERROR_INIT;
+    if (err)
+        error_set(&copy, err->kind, "%s", error_msg(err));
+    else
+        s->agent_key_revoked(s->ctx, r->state, r->now_us);
+    req_finish(r, &copy);
+}
+
+/* An agent with a certificate has to join again, should it come back. */
 int api_remove_agent(struct req *r, struct core *core, const struct wire_remove_agent_request *in,
                      struct wire_remove_agent_response *ret, struct error *err)
 {
     struct core_event ev = {.type = CORE_AGENT_REMOVE,
                             .now_us = r->now_us,
                             .remove_agent = in->agent_id ? in->agent_id : ""};
-    return req_need_admin(r, "remove agents", err) < 0 ? -1 : req_core_step(r, core, &ev, NULL, err);
+    const struct api_services *s = &r->api->services;
+    struct companion companion = {.store = store_removed, .done = removed_stored, .ctx = r};
+    if (req_need_admin(r, "remove agents", err) < 0)
+        return -1;
+    if (!s->agent_certificate_us(s->ctx, ev.remove_agent))
+        return req_core_step(r, core, &ev, NULL, err);
+    r->state = (void *)ev.remove_agent;
+    return req_core_step(r, core, &ev, &companion, err) < 0 ? -1 : req_wait(r, NULL);
 }
 
 int api_enable_slot(struct req *r, struct core *core, const struct wire_enable_slot_request *in,

@@ -19,6 +19,7 @@ enum {
     CORE_AGENT_ID_MAX = 128,
     CORE_POOL_MAX = 64,
     CORE_DISABLED_REASON_MAX = 256,
+    CORE_LABEL_MAX = 64,
     CORE_HOST_FAULTS_MAX = 3, /* so many failures within an hour put an agent into quarantine */
     CORE_SLOT_REASON_MAX = 160,
     CORE_TROUBLES_MAX = 16, /* so many slots of one agent may be disabled with a reason of their own */
@@ -166,7 +167,8 @@ struct agent_row {
     bool listed;
     /* the reason that a user gave, or that of its quarantine; "": the agent is enabled, or no reason was given */
     char disabled_reason[CORE_DISABLED_REASON_MAX];
-    int64_t lost_us; /* the time since which the agent is given up; 0: it is there, or may come back */
+    int64_t lost_us;            /* the time since which the agent is given up; 0: it is there, or may come back */
+    char label[CORE_LABEL_MAX]; /* a name for people, which an administrator has given it; "": none */
 };
 
 #endif

@@ -360,6 +360,19 @@ int agent_remove(struct core *c, const char *id, struct error *err)
     return 0;
 }
 
+int agent_label(struct core *c, const char *id, const char *label, struct error *err)
+{
+    struct agent *agent = agent_find(c, id);
+    size_t n = strnlen(label, sizeof(agent->row.label) - 1);
+    if (!agent || (agent->presence == AGENT_GONE && agent->row.lost_us == 0))
+        return error_set(err, ERR_NOT_FOUND, "agent '%s' not found", id);
+    memcpy(agent->row.label, label, n);
+    agent->row.label[n] = '\0';
+    record_touch(c, &agent->record);
+    agent_changed(c, agent);
+    return 0;
+}
+
 void agent_forget(struct core *c, struct agent *agent)
 {
     give_up_agent(c, agent, EXIT_AGENT_FAILED, "the machine of the agent has ended");

@@ -25,6 +25,7 @@ void agent_await(struct core *c,
                  struct agent *agent); /* to be called after a restart of the master: waits for the agent to connect */
 void agent_free(struct core *c, struct agent *agent);
 int agent_remove(struct core *c, const char *id, struct error *err); /* takes a lost agent off the list of agents */
+int agent_label(struct core *c, const char *id, const char *label, struct error *err); /* names an agent, for people */
 /* The agent's machine is gone for good: containers there have failed, the agent's row is deleted, and the agent is
  * freed. It must not be connected. */
 void agent_forget(struct core *c, struct agent *agent);

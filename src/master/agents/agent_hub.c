@@ -6,6 +6,8 @@
 
 #include "common/base/clock.h"
 #include "common/system/log.h"
+#include "master/agents/agent_certificates.h"
+#include "master/agents/agent_keys.h"
 #include "master/agents/agent_message_checks.h"
 #include "master/presence.h"
 #include "net/streams/byte_stream.h"
@@ -217,7 +219,10 @@ static void welcome_send(void *job)
                                                .cluster_name = info->cluster_name,
                                                .version = info->version,
                                                .expected = w->expected,
-                                               .expected_n = w->n};
+                                               .expected_n = w->n,
+                                               .gives_certificates = w->hub->m->certificates != NULL,
+                                               .certificate_problem = l->certificate_problem,
+                                               .time_us = clock_now_us()};
         struct wire_link_master_message out = hub_message(w->hub);
         out.hello = &hello;
         link_answer_hello(l, &out);
@@ -285,6 +290,7 @@ static void on_close(struct ws *ws, int code, const char *why, void *ctx)
             log_warning("agent.disconnect_ignored", "id=%s reason=%s", l->agent_id, log_quote(error_msg(&err)));
     }
     drop_held(l);
+    free(l->certificate_problem);
     free(l);
 }
 
@@ -306,12 +312,15 @@ void agent_hub_drop(struct agent_hub *h, const char *agent_id, const char *why)
 int agent_hub_accept(struct agent_hub *h, struct http_request *http, const char *agent_id,
                      const struct agent_entry *entry, struct error *err)
 {
-    if (config_bool(h->m->config, "resource_manager.require_authentication") && !http_request_client_verified(http))
-        return error_set(err, ERR_FORBIDDEN,
-                         "agents of this cluster must show a certificate that its client_ca has signed: set "
-                         "security.tls.client_cert and client_key in agent.yaml");
+    cleanup_arena struct arena a = ARENA_INIT;
+    const char *problem;
     if (agent_message_check_agent_id(agent_id, err) < 0)
         return -1;
+    if (agent_certificates_check(h->m, http, agent_id, entry, &a, &problem, err) < 0) {
+        if (agent_keys_tell_refusal(h->m->agent_keys, agent_id))
+            log_warning("agent.refused", "id=%s reason=%s", agent_id, log_quote(error_msg(err)));
+        return -1;
+    }
     struct link *known;
     HASH_FIND_STR(h->by_id, agent_id, known);
     if (known)
@@ -335,6 +344,7 @@ int agent_hub_accept(struct agent_hub *h, struct http_request *http, const char 
         free(l);
         return -1;
     }
+    l->certificate_problem = problem ? must_strdup(problem) : NULL;
     l->inbox = agent_inbox_new(h->inboxes, l->agent_id, on_inbox_message, l);
     HASH_ADD_STR(h->by_id, agent_id, l);
     return 0;

@@ -1,4 +1,4 @@
-/* What agent_hub.c, agent_reports.c and agent_keys.c share. Other files do not include it.
+/* What agent_hub.c, agent_reports.c, agent_keys.c and agent_certificates.c share. Other files do not include it.
  *
  *   agent_hub.c      the connections: who may connect, the first and the last message, and everything that is sent to
  *                    agents
@@ -32,11 +32,14 @@ struct link {
     char agent_id[CORE_AGENT_ID_MAX];
     char peer[CORE_ADDRESS_MAX]; /* the agent's address, which its containers have unless they report another one */
     bool greeted, welcomed;
-    bool joins;               /* the agent has connected with a token, and may be given a key of its own */
-    int64_t join_token;       /* the one with which it has joined; 0: the cluster's own */
-    char pool[CORE_POOL_MAX]; /* the only pool that its token or key is good for; "": any */
-    struct mux_link *streams; /* byte streams to ports of tasks; NULL: the agent's program knows none */
-    char version[64];         /* of the agent's program, as it says */
+    bool joins;                /* the agent has connected with a token, and may be given a key of its own */
+    int64_t join_token;        /* the one with which it has joined; 0: the cluster's own */
+    char pool[CORE_POOL_MAX];  /* the only pool that its token or key is good for; "": any */
+    struct mux_link *streams;  /* byte streams to ports of tasks; NULL: the agent's program knows none */
+    char version[64];          /* of the agent's program, as it says */
+    char *certificate_problem; /* why the certificate that it has shown is passed over; NULL: there is nothing to say */
+    bool certifying;           /* a certificate for it is being stored */
+    int64_t certified_us;      /* when it was last given one, by the monotonic clock; 0: not yet */
     STAILQ_HEAD(, held) held;
     size_t held_bytes;
     UT_hash_handle hh;

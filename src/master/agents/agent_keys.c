@@ -14,10 +14,14 @@
 #include "master/master.h"
 #include "store/functions.h"
 
+#define REFUSAL_TOLD_US (INT64_C(600) * 1000000) /* the log says every ten minutes that an agent is refused */
+
 struct agent_key {
     char agent_id[CORE_AGENT_ID_MAX];
     uint8_t hash[TOKEN_HASH_BYTES];
     char pool[CORE_POOL_MAX]; /* the only pool that it is good for; "": any */
+    int64_t certificate_us;   /* until when its last certificate is valid; 0: it has been given none */
+    int64_t refusal_told_us;  /* by the monotonic clock; 0: never */
     UT_hash_handle hh;
 };
 
@@ -60,6 +64,31 @@ void agent_keys_put(struct agent_keys *k, const char *agent_id, const uint8_t *h
     }
     memcpy(x->hash, hash, sizeof(x->hash)); /* hash has as many bytes */
     snprintf(x->pool, sizeof(x->pool), "%s", pool);
+    x->certificate_us = 0;
+}
+
+int64_t agent_keys_certificate_us(const struct agent_keys *k, const char *agent_id)
+{
+    const struct agent_key *x = find_key(k, agent_id);
+    return x ? x->certificate_us : 0;
+}
+
+void agent_keys_certified(struct agent_keys *k, const char *agent_id, int64_t until_us)
+{
+    struct agent_key *x = find_key(k, agent_id);
+    if (x)
+        x->certificate_us = until_us;
+}
+
+bool agent_keys_tell_refusal(struct agent_keys *k, const char *agent_id)
+{
+    struct agent_key *x = find_key(k, agent_id);
+    int64_t now_us = clock_monotonic_us();
+    if (x && x->refusal_told_us && now_us - x->refusal_told_us < REFUSAL_TOLD_US)
+        return false;
+    if (x)
+        x->refusal_told_us = now_us;
+    return true;
 }
 
 int agent_keys_load(struct agent_keys *k, struct store *db, struct error *err)
@@ -69,8 +98,10 @@ int agent_keys_load(struct agent_keys *k, struct store *db, struct error *err)
     size_t n;
     if (store_agent_keys_all(db, &a, &key, &n, err) < 0)
         return -1;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         agent_keys_put(k, key[i].agent_id, key[i].hash, key[i].pool);
+        agent_keys_certified(k, key[i].agent_id, key[i].certificate_us);
+    }
     return 0;
 }
 

@@ -20,7 +20,12 @@ int agent_keys_load(struct agent_keys *k, struct store *db, struct error *err);
 bool agent_keys_have(const struct agent_keys *k, const char *agent_id);
 /* *ret_pool: the only pool that the key is good for, or "". It lives as long as the key. */
 bool agent_keys_match(const struct agent_keys *k, const char *agent_id, const char *key, const char **ret_pool);
-/* Takes over a key that is stored already: its hash. */
+/* Until when the last certificate is valid that the agent has been given; 0: it has been given none. */
+int64_t agent_keys_certificate_us(const struct agent_keys *k, const char *agent_id);
+void agent_keys_certified(struct agent_keys *k, const char *agent_id, int64_t until_us);
+/* Whether the log is to say now that this agent is refused: it tries again every few seconds. */
+bool agent_keys_tell_refusal(struct agent_keys *k, const char *agent_id);
+/* Takes over a key that is stored already: its hash. The agent has no certificate yet. */
 void agent_keys_put(struct agent_keys *k, const char *agent_id, const uint8_t *hash, const char *pool);
 /* Makes a new key for the agent, which replaces any other key. The agent gets the key after the commit, if it is still
  * connected. join_token: the one with which the agent has joined, whose use is counted in the same commit; 0: the

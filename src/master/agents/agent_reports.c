@@ -9,6 +9,7 @@
 #include "common/base/must.h"
 #include "common/system/log.h"
 #include "core/core.h"
+#include "master/agents/agent_certificates.h"
 #include "master/agents/agent_hub_internal.h"
 #include "master/agents/agent_keys.h"
 #include "master/agents/agent_metrics.h"
@@ -59,12 +60,15 @@ static struct core_container_report report_of(const struct link *l, const struct
 }
 
 /* Returns why the cluster never takes an agent that says so of itself; NULL: it may take it. */
-static const char *find_refusal(const struct config *config, const struct wire_link_agent_hello *hello, struct arena *a)
+static const char *find_refusal(const struct master *m, const struct wire_link_agent_hello *hello, struct arena *a)
 {
     if (hello->protocol != LINK_PROTOCOL)
         return arena_printf(a, "this master speaks protocol %d of the link, the agent %d; use programs of one version",
                             LINK_PROTOCOL, hello->protocol);
-    if (!hello->isolated && strcmp(config_str(config, "security.task_isolation"), "required") == 0)
+    const char *refusal = agent_certificates_refuse_program(m, hello);
+    if (refusal)
+        return refusal;
+    if (!hello->isolated && strcmp(config_str(m->config, "security.task_isolation"), "required") == 0)
         return arena_printf(
             a,
             "this cluster takes only agents that keep the tasks of different users apart (security.task_isolation is "
@@ -149,7 +153,7 @@ static struct core_event connected(const struct link *l, const struct wire_link_
 static void on_hello(struct link *l, const struct wire_link_agent_hello *hello, struct arena *a)
 {
     struct agent_hub *h = l->hub;
-    const char *refusal = find_refusal(h->m->config, hello, a), *pool;
+    const char *refusal = find_refusal(h->m, hello, a), *pool;
     cleanup_error struct error err = ERROR_INIT;
     if (!refusal && (choose_pool(l, hello->resource_pool, &pool, &err) < 0 || check_join_token(l, hello, &err) < 0))
         refusal = error_msg(&err);
@@ -430,6 +434,8 @@ void link_hear(struct link *l, struct agent_inbox_message *received)
         on_devices(l, in->devices);
     else if (in->ready)
         on_ready(l, in->ready);
+    else if (in->certificate_request)
+        agent_certificates_answer(l, in->certificate_request->request ? in->certificate_request->request : "");
     else if (in->metrics)
         agent_metrics_take(l->hub->m, l->agent_id, in->metrics, &received->arena);
 }

@@ -14,6 +14,7 @@
 #include "common/base/must.h"
 #include "common/system/files.h"
 #include "common/system/log.h"
+#include "master/commands/backup_note.h"
 #include "master/commands/data_dir.h"
 #include "master/master.h"
 #include "store/engine/backup.h"
@@ -40,10 +41,12 @@ static int make_backup(struct admin *a, int *ret_fd, struct error *err)
 {
     int64_t from_us = clock_monotonic_us();
     struct store *reader = NULL;
-    if (store_open_reader(a->m->db_place, &reader, err) < 0)
+    cleanup_strbuf struct strbuf note = STRBUF_INIT;
+    if (backup_note_make(a->m->data_dir, a->m->agent_token, &note, err) < 0 ||
+        store_open_reader(a->m->db_place, &reader, err) < 0)
         return -1;
     unlink(a->backup_path);
-    int rc = store_backup(reader, a->backup_path, a->m->agent_token, &a->cancel, err);
+    int rc = store_backup(reader, a->backup_path, strbuf_str(&note), &a->cancel, err);
     store_close(reader);
     if (rc < 0)
         return -1;

@@ -11,6 +11,7 @@
 #include "common/base/must.h"
 #include "common/system/files.h"
 #include "master/commands/admin.h"
+#include "master/commands/backup_note.h"
 #include "master/commands/commands.h"
 #include "master/commands/data_dir.h"
 #include "master/commands/settings.h"
@@ -28,8 +29,8 @@ static int read_arguments(int argc, char *const *argv, const char *verb, struct 
         return -1;
     if (strcmp(config_str(*ret, "db.type"), "sqlite") != 0)
         return error_set(err, ERR_UNIMPLEMENTED,
-                         "db.type is %s: use the server's own tools (pg_dump, pg_restore), and keep agent.token of"
-                         " the data directory with the dump",
+                         "db.type is %s: use the server's own tools (pg_dump, pg_restore), and keep agent.token and "
+                         "agents-ca.pem of the data directory with the dump",
                          config_str(*ret, "db.type"));
     return 0;
 }
@@ -53,15 +54,16 @@ static int backup_at_rest(const struct config *c, const char *file, struct error
 {
     static const atomic_bool never = false;
     cleanup_close int lock = -1;
-    cleanup_strbuf struct strbuf token = STRBUF_INIT;
+    cleanup_strbuf struct strbuf token = STRBUF_INIT, note = STRBUF_INIT;
     struct store *reader = NULL;
     if (access(config_str(c, "db.path"), R_OK) < 0)
         return error_errno(err, "there is nothing to back up: %s", config_str(c, "db.path"));
     if (data_dir_lock(config_str(c, "data_dir"), &lock, err) < 0 || read_token(c, &token, err) < 0 ||
+        backup_note_make(config_str(c, "data_dir"), strbuf_str(&token), &note, err) < 0 ||
         store_open_reader(config_str(c, "db.path"), &reader, err) < 0)
         return -1;
     cleanup_free char *partial = must_asprintf("%s.partial", file);
-    int rc = store_backup(reader, partial, strbuf_str(&token), &never, err);
+    int rc = store_backup(reader, partial, strbuf_str(&note), &never, err);
     store_close(reader);
     cleanup_close int fd = rc < 0 ? -1 : open(partial, O_RDONLY | O_CLOEXEC);
     if (rc == 0)
@@ -100,7 +102,8 @@ static int clear_unfinished(const char *dir, const char *db_path, const char *ma
         return error_errno(err, "%s", dir);
     for (const struct dirent *e; (e = readdir(d));)
         if (strncmp(e->d_name, db_name, strlen(db_name)) == 0 ||
-            strncmp(e->d_name, DATA_DIR_AGENT_TOKEN, strlen(DATA_DIR_AGENT_TOKEN)) == 0)
+            strncmp(e->d_name, DATA_DIR_AGENT_TOKEN, strlen(DATA_DIR_AGENT_TOKEN)) == 0 ||
+            strncmp(e->d_name, DATA_DIR_AGENTS_CA, strlen(DATA_DIR_AGENTS_CA)) == 0)
             unlinkat(dirfd(d), e->d_name, 0);
     closedir(d);
     return unlink(marker) < 0 ? error_errno(err, "%s", marker) : 0;
@@ -127,17 +130,16 @@ static int expect_empty(const char *dir, struct error *err)
 static int restore_store(const struct config *c, const char *file, const char *partial, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;
-    const char *dir = config_str(c, "data_dir"), *token = NULL;
-    cleanup_free char *token_path = path_join(dir, DATA_DIR_AGENT_TOKEN);
+    const char *note = NULL;
     cleanup_close int fd = open(file, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return error_errno(err, "opening %s", file);
     /* The epoch is set to the time in seconds. It normally counts starts of a master, so the time is a higher number,
      * and it grows from one restore to the next. */
     if (file_write_from(partial, fd, 0600, err) < 0 ||
-        store_revive(partial, clock_now_us() / 1000000, &a, &token, err) < 0)
+        store_revive(partial, clock_now_us() / 1000000, &a, &note, err) < 0)
         return error_wrap(err, "restoring %s", file);
-    if (file_write(token_path, token, strlen(token), 0600, err) < 0)
+    if (backup_note_restore(config_str(c, "data_dir"), note, err) < 0)
         return -1;
     if (rename(partial, config_str(c, "db.path")) < 0)
         return error_errno(err, "%s", config_str(c, "db.path"));

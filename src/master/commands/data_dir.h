@@ -7,6 +7,7 @@
 #include "common/base/error.h"
 
 #define DATA_DIR_AGENT_TOKEN "agent.token"
+#define DATA_DIR_AGENTS_CA "agents-ca.pem" /* key and certificate of the authority of agents' certificates */
 #define DATA_DIR_WEBHOOKS_KEY "webhooks.key"
 #define DATA_DIR_RESTORING "restoring" /* a marker: a restore is being made, or was killed */
 

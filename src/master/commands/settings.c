@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "api/cluster/joining.h"
 #include "common/base/cleanup.h"
 #include "common/base/must.h"
 #include "common/base/percent.h"
@@ -112,14 +113,27 @@ static void check_tls(struct config *c)
                        "makes a certificate and key, security.tls.cert and key name them; use either");
 }
 
-/* A client_ca needs TLS, and require_authentication needs a client_ca. */
+/* A client_ca needs TLS, and require_authentication needs a client_ca. The master's own authority takes the place of a
+ * client_ca. */
 static void check_agents_certificates(struct config *c)
 {
     bool tls = is_set(c, "security.tls.cert") || config_bool(c, "security.tls.self_signed");
     bool wanted = config_bool(c, "resource_manager.require_authentication"),
          ca = is_set(c, "resource_manager.client_ca");
+    bool own = strcmp(config_str(c, "security.tls.agent_certificates"), "require") == 0;
+    int64_t life_us = config_duration_us(c, "security.tls.agent_certificate_lifetime");
     if (wanted && !ca)
-        config_problem(c, "resource_manager.require_authentication", "resource_manager.client_ca must be set, too");
+        config_problem(c, "resource_manager.require_authentication",
+                       "resource_manager.client_ca must be set, too; or set security.tls.agent_certificates to require "
+                       "instead, and the master gives agents certificates itself");
+    if (own && !tls)
+        config_problem(c, "security.tls.agent_certificates",
+                       "require needs security.tls.cert and key (or self_signed)");
+    if (own && ca)
+        config_problem(c, "security.tls.agent_certificates",
+                       "require and resource_manager.client_ca are two authorities: use either");
+    if (life_us < JOINING_CERTIFICATE_MIN_US || life_us > JOINING_CERTIFICATE_MAX_US)
+        config_problem(c, "security.tls.agent_certificate_lifetime", "must be from 10s to 8760h");
     if (ca && !tls)
         config_problem(c, "resource_manager.client_ca", "security.tls.cert and key (or self_signed) must be set, too");
 }

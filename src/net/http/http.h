@@ -33,6 +33,7 @@
 #include "common/base/error.h"
 #include "common/base/strbuf.h"
 #include "net/loop/loop.h"
+#include "net/tls/certificate.h"
 #include "net/websocket/ws.h"
 
 struct http_server;
@@ -93,8 +94,12 @@ void http_server_stop_accepting(struct http_server *s);
 void http_server_free(struct http_server *s);
 
 enum http_method http_request_method(const struct http_request *r);
-/* whether the client has shown a valid certificate over TLS (tls_pair_ask_clients()) */
-bool http_request_client_verified(const struct http_request *r);
+/* The certificate that the client has shown over TLS (tls_pair_ask_clients()). */
+struct http_client_certificate {
+    const char *distrust; /* why it is not one of an authority that the server knows; NULL: it is */
+    struct certificate_facts facts;
+};
+bool http_request_client_certificate(const struct http_request *r, struct http_client_certificate *ret);
 const char *http_request_path(const struct http_request *r);  /* as sent: still percent-encoded, no query */
 const char *http_request_query(const struct http_request *r); /* as sent, "" if none */
 const char *http_request_header(const struct http_request *r, const char *name); /* NULL if absent */

@@ -10,16 +10,23 @@
 #include <event2/event.h>
 #include <openssl/ssl.h>
 
+#include "net/tls/certificate.h"
+
 enum http_method http_request_method(const struct http_request *r)
 {
     return r->head.method;
 }
 
-/* OpenSSL also calls a client verified that shows no certificate, so both are checked. */
-bool http_request_client_verified(const struct http_request *r)
+bool http_request_client_certificate(const struct http_request *r, struct http_client_certificate *ret)
 {
     SSL *ssl = r->conn->server->options.tls ? bufferevent_openssl_get_ssl(r->conn->bev) : NULL;
-    return ssl && SSL_get0_peer_certificate(ssl) && SSL_get_verify_result(ssl) == X509_V_OK;
+    const X509 *x = ssl ? SSL_get0_peer_certificate(ssl) : NULL;
+    if (!x)
+        return false;
+    long verdict = SSL_get_verify_result(ssl);
+    ret->distrust = verdict == X509_V_OK ? NULL : X509_verify_cert_error_string(verdict);
+    certificate_facts_of(x, &ret->facts);
+    return true;
 }
 
 const char *http_request_path(const struct http_request *r)

@@ -3,18 +3,17 @@
 #include <arpa/inet.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
-#include <openssl/rand.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <stdbool.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/base/cleanup.h"
 #include "common/base/hex.h"
 #include "common/base/must.h"
 #include "common/base/strbuf.h"
 #include "common/system/files.h"
+#include "net/tls/x509_parts.h"
 
 #define FILE_MAX (1 << 20)
 #define CIPHERS_TLS12 "ECDHE+AESGCM:ECDHE+CHACHA20" /* all ciphers of TLS 1.3 are acceptable */
@@ -22,15 +21,6 @@
 #define BACKDATED_S (2 * 86400L)
 
 /* ---- errors ------------------------------------------------------------------------------------------------------ */
-
-/* OpenSSL's reason for an error, or `otherwise` if it gives none. Empties OpenSSL's queue of errors, because errors
- * left in it would be blamed on the next connection. */
-static const char *openssl_reason(const char *otherwise)
-{
-    const char *text = ERR_reason_error_string(ERR_peek_last_error());
-    ERR_clear_error();
-    return text ? text : otherwise;
-}
 
 static int no_memory(struct error *err)
 {
@@ -58,12 +48,9 @@ static void note_fingerprint(const X509 *x, char ret[65])
 /* Adds a certificate to the PEM text, and updates when the first one expires. */
 static int note_certificate(X509 *x, BIO *pem, int64_t *expires_us)
 {
-    struct tm end = {0};
-    if (ASN1_TIME_to_tm(X509_get0_notAfter(x), &end) == 1) {
-        int64_t us = (int64_t)timegm(&end) * 1000000;
-        if (*expires_us == 0 || us < *expires_us)
-            *expires_us = us;
-    }
+    int64_t us = x509_time_us(X509_get0_notAfter(x));
+    if (us && (*expires_us == 0 || us < *expires_us))
+        *expires_us = us;
     return PEM_write_bio_X509(pem, x) == 1 ? 0 : -1;
 }
 
@@ -183,6 +170,12 @@ int tls_pair_load(const char *cert_file, const char *key_file, struct tls_pair *
     return 0;
 }
 
+/* Lets every certificate pass, and leaves OpenSSL's verdict for http_request_client_certificate(). */
+static int note_verdict(int ok, X509_STORE_CTX *store)
+{
+    return 1;
+}
+
 int tls_pair_ask_clients(struct tls_pair *p, const char *ca_file, struct error *err)
 {
     /* tickets of clients that were asked for a certificate need a context */
@@ -194,8 +187,9 @@ int tls_pair_ask_clients(struct tls_pair *p, const char *ca_file, struct error *
                          openssl_reason("empty"));
     }
     SSL_CTX_set_client_CA_list(p->ctx, names);
-    X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(p->ctx), X509_V_FLAG_PARTIAL_CHAIN);
-    SSL_CTX_set_verify(p->ctx, SSL_VERIFY_PEER, NULL);
+    /* a ticket would bring back the verdict of an earlier day, so times are looked at with each request */
+    X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(p->ctx), X509_V_FLAG_PARTIAL_CHAIN | X509_V_FLAG_NO_CHECK_TIME);
+    SSL_CTX_set_verify(p->ctx, SSL_VERIFY_PEER, note_verdict);
     SSL_CTX_set_session_id_context(p->ctx, context, sizeof(context) - 1);
     return 0;
 }
@@ -215,37 +209,12 @@ static bool is_address(const char *name)
     return inet_pton(AF_INET, name, parsed) == 1 || inet_pton(AF_INET6, name, parsed) == 1;
 }
 
-static int add_extension(X509 *x, int nid, const char *value)
-{
-    X509V3_CTX ctx;
-    X509V3_set_ctx_nodb(&ctx);
-    X509V3_set_ctx(&ctx, x, x, NULL, NULL, 0);
-    X509_EXTENSION *e = X509V3_EXT_conf_nid(NULL, &ctx, nid, value);
-    int ok = e ? X509_add_ext(x, e, -1) : 0;
-    X509_EXTENSION_free(e);
-    return ok == 1 ? 0 : -1;
-}
-
 static int add_names(X509 *x, const char *const *name, size_t n)
 {
     cleanup_strbuf struct strbuf names = STRBUF_INIT;
     for (size_t i = 0; i < n; i++)
         strbuf_addf(&names, "%s%s:%s", i ? "," : "", is_address(name[i]) ? "IP" : "DNS", name[i]);
-    return add_extension(x, NID_subject_alt_name, strbuf_str(&names));
-}
-
-/* Gives each pair its own serial number: browsers refuse a second certificate with an issuer and a number that they
- * know. */
-static int set_serial(X509 *x)
-{
-    unsigned char bytes[16];
-    if (RAND_bytes(bytes, sizeof(bytes)) != 1)
-        return -1;
-    bytes[0] &= 0x7f; /* the number must be positive */
-    BIGNUM *number = BN_bin2bn(bytes, sizeof(bytes), NULL);
-    ASN1_INTEGER *set = number ? BN_to_ASN1_INTEGER(number, X509_get_serialNumber(x)) : NULL;
-    BN_free(number);
-    return set ? 0 : -1;
+    return x509_add_extension(x, x, NID_subject_alt_name, strbuf_str(&names));
 }
 
 /* Fills in the certificate. It can sign only itself, so that its key cannot vouch for other hosts to those who trust
@@ -261,21 +230,12 @@ static int fill_certificate(X509 *x, EVP_PKEY *key, const char *const *name, siz
     if (strlen(name[0]) <= ub_common_name)
         X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_UTF8, (const unsigned char *)name[0], -1, -1, 0);
     X509_set_issuer_name(x, subject);
-    if (set_serial(x) < 0 || add_extension(x, NID_basic_constraints, "critical,CA:FALSE") < 0 ||
-        add_extension(x, NID_key_usage, "critical,digitalSignature") < 0 ||
-        add_extension(x, NID_ext_key_usage, "serverAuth") < 0 ||
-        add_extension(x, NID_subject_key_identifier, "hash") < 0 || add_names(x, name, n) < 0)
+    if (x509_set_serial(x) < 0 || x509_add_extension(x, x, NID_basic_constraints, "critical,CA:FALSE") < 0 ||
+        x509_add_extension(x, x, NID_key_usage, "critical,digitalSignature") < 0 ||
+        x509_add_extension(x, x, NID_ext_key_usage, "serverAuth") < 0 ||
+        x509_add_extension(x, x, NID_subject_key_identifier, "hash") < 0 || add_names(x, name, n) < 0)
         return -1;
     return X509_sign(x, key, EVP_sha256()) > 0 ? 0 : -1;
-}
-
-static int write_bio(const char *path, BIO *bio, mode_t mode, struct error *err)
-{
-    char *data;
-    long n = BIO_get_mem_data(bio, &data);
-    int rc = file_write(path, data, (size_t)n, mode, err);
-    OPENSSL_cleanse(data, (size_t)n);
-    return rc;
 }
 
 static int write_pair(const char *cert_file, X509 *x, const char *key_file, EVP_PKEY *key, struct error *err)
@@ -286,7 +246,8 @@ static int write_pair(const char *cert_file, X509 *x, const char *key_file, EVP_
         PEM_write_bio_PrivateKey(key_pem, key, NULL, NULL, 0, NULL, NULL) != 1)
         rc = no_memory(err);
     else
-        rc = write_bio(key_file, key_pem, 0600, err) < 0 || write_bio(cert_file, cert_pem, 0644, err) < 0 ? -1 : 0;
+        rc = bio_write_file(key_file, key_pem, 0600, err) < 0 || bio_write_file(cert_file, cert_pem, 0644, err) < 0 ? -1
+                                                                                                                    : 0;
     BIO_free(cert_pem);
     BIO_free(key_pem);
     return rc;

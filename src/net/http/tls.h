@@ -22,8 +22,8 @@ struct tls_pair {
 /* cert_file: the server's certificate, then those of its issuers up to (without) the root. Errors name the file and
  * what is wrong with it; a key that belongs to another certificate, or asks for a passphrase, is refused. */
 int tls_pair_load(const char *cert_file, const char *key_file, struct tls_pair *ret, struct error *err);
-/* Lets clients show a certificate. If a client shows one, an authority in ca_file must have signed it, or it must be in
- * ca_file itself; http_request_client_verified() tells which clients have shown one. */
+/* Asks clients for a certificate that an authority in ca_file has signed, or that is in ca_file itself. Every
+ * connection is made, whatever the client shows; http_request_client_certificate() tells what it has shown. */
 int tls_pair_ask_clients(struct tls_pair *p, const char *ca_file, struct error *err);
 void tls_pair_release(struct tls_pair *p);
 

@@ -25,7 +25,10 @@
 #include "net/websocket/ws_tls.h"
 
 #define HEAD_MAX (64 * 1024)
-#define REFUSAL_MAX 4096 /* bytes of a refusal's body that are read; only its first line is quoted */
+#define REFUSAL_MAX \
+    4096 /* bytes of a refusal's body that are read; only its first line is quoted, up to QUOTED_MAX \
+          */
+#define QUOTED_MAX 640
 #define CONNECT_TIMEOUT_S 10
 
 struct ws_dial {
@@ -82,7 +85,7 @@ void ws_dial_free(struct ws_dial *d)
 /* Reports a failure; d is freed afterwards. */
 static void dial_fail(struct ws_dial *d, int code, const char *why)
 {
-    char text[512];
+    char text[QUOTED_MAX + 512];
     snprintf(text, sizeof(text), "can't connect to %s: %s", d->url, why);
     ws_dial_failed(d->ws, code, text);
 }
@@ -134,7 +137,7 @@ static void check_accepted(struct ws_dial *d, const char *head)
 static bool check_refused(struct ws_dial *d, const char *head, int status, bool at_eof)
 {
     struct evbuffer *in = bufferevent_get_input(d->bev);
-    char length[32] = "0", why[400], line[256] = "";
+    char length[32] = "0", why[QUOTED_MAX + 64], line[QUOTED_MAX] = "";
     answer_header(head, "Content-Length", length, sizeof(length));
     size_t head_n = strlen(head), expected = strtoul(length, NULL, 10);
     if (expected > REFUSAL_MAX)

@@ -35,7 +35,7 @@ int store_backup(struct store *reader, const char *to, const char *note, const a
     if (!e->ops->backup)
         return error_set(err, ERR_UNIMPLEMENTED,
                          "the store is a %s server: copy it with the server's own tools (pg_dump) and keep"
-                         " agent.token of the data directory with it",
+                         " agent.token and agents-ca.pem of the data directory with it",
                          e->ops->name);
     if (e->ops->backup(e, to, cancel, err) == 0 && add_note(to, note, err) == 0)
         return 0;

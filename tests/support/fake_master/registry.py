@@ -236,6 +236,12 @@ class Master(clients.Master):
     def join_tokens(self, match, query, body):
         return {"joinTokens": [message("agent.v1.JoinToken", id=1, usesMax=1, createdAt=TIME, expiry=TIME)]}
 
+    def post_join_token(self, match, query, body):
+        return {"token": "join-det1.secret", "joinToken": message("agent.v1.JoinToken", id=2, usesMax=1, createdAt=TIME, expiry=TIME)}
+
+    def label_agent(self, match, query, body):
+        return self.note("label", body)
+
     def quotas(self, match, query, body):
         return {"quotas": [message("workspace.v1.Quota", workspaceId=1, name="Uncategorized", slots=4, limit=8)]}
 
@@ -267,7 +273,8 @@ class Master(clients.Master):
         ("GET", r"/api/v1/resource-pools/([^/]+)/workspace-bindings", workspaces_of_pool),
         ("GET", r"/api/v1/workspaces/(\d+)/available-resource-pools", pools_of_workspace),
         ("GET", r"/api/v1/resources/allocation/raw", raw), ("GET", r"/api/v1/resources/allocation/aggregated", aggregated),
-        ("GET", r"/api/v1/pending-agents", pending_agents), ("GET", r"/api/v1/join-tokens", join_tokens), ("GET", r"/api/v1/quotas", quotas),
+        ("GET", r"/api/v1/pending-agents", pending_agents), ("GET", r"/api/v1/join-tokens", join_tokens),
+        ("POST", r"/api/v1/join-tokens", post_join_token), ("POST", r"/api/v1/agents/([^/]+)/label", label_agent), ("GET", r"/api/v1/quotas", quotas),
         ("GET", r"/users/me", lambda self, match, query, body: {"username": "determined"}),
         *clients.Master.ROUTES,
     ]

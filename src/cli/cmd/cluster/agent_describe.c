@@ -20,10 +20,11 @@ static const char *isolation_text(struct arena *a, const struct wire_agent *w)
 static void show_agent(struct cli *cli, const struct wire_agent *w)
 {
     cleanup_table struct table t = TABLE_INIT;
-    table_columns(&t, (const char *const[]){"Agent ID", "Version", "Registered Time", "Lost Since", "Resource Pool",
-                                            "Enabled", "Draining", "Reason", "Slots In Use", "Containers", "Addresses",
-                                            "Isolated", NULL});
+    table_columns(&t, (const char *const[]){"Agent ID", "Label", "Version", "Registered Time", "Lost Since",
+                                            "Resource Pool", "Enabled", "Draining", "Reason", "Slots In Use",
+                                            "Containers", "Addresses", "Isolated", "Certificate Until", NULL});
     table_text(&t, agent_local_id(w->id));
+    table_text(&t, w->label);
     table_text(&t, w->version);
     table_time(&t, w->has_registered_time, w->registered_time);
     table_time(&t, w->has_lost_time, w->lost_time);
@@ -35,6 +36,7 @@ static void show_agent(struct cli *cli, const struct wire_agent *w)
     table_int(&t, (int64_t)w->containers_n);
     table_text(&t, text_join(&t.arena, w->addresses, w->addresses_n, ", "));
     table_text(&t, isolation_text(&t.arena, w));
+    table_time(&t, w->has_certificate_expiry, w->certificate_expiry);
     table_show_record(cli, &t, false);
 }
 

@@ -46,6 +46,18 @@ int cmd_agent_remove(struct cli *cli, const struct args_agent_remove *args, stru
     return 0;
 }
 
+int cmd_agent_label(struct cli *cli, const struct args_agent_label *args, struct error *err)
+{
+    struct wire_label_agent_request in = {.agent_id = args->agent_id, .label = args->label};
+    if (api_call(cli, ROUTE_ID_LABEL_AGENT, &in, NULL, err) < 0)
+        return -1;
+    if (*args->label)
+        cli_say(cli, CLI_PLAIN, "Agent %s is labelled '%s'.", args->agent_id, args->label);
+    else
+        cli_say(cli, CLI_PLAIN, "Agent %s has no label any more.", args->agent_id);
+    return 0;
+}
+
 int cmd_agent_disable(struct cli *cli, const struct args_agent_disable *args, struct error *err)
 {
     const char **agent;
@@ -77,7 +89,8 @@ int cmd_agent_revoke_key(struct cli *cli, const struct args_agent_revoke_key *ar
     struct wire_revoke_agent_key_request in = {.agent_id = args->agent_id};
     if (api_call(cli, ROUTE_ID_REVOKE_AGENT_KEY, &in, NULL, err) < 0)
         return -1;
-    cli_say(cli, CLI_PLAIN, "Revoked the key of agent %s. It joins again if it still has the agents' token.",
+    cli_say(cli, CLI_PLAIN,
+            "Revoked key and certificates of agent %s. It joins again if it still has the agents' token.",
             args->agent_id);
     return 0;
 }

@@ -57,6 +57,8 @@ static struct json_object *agent_document(struct arena *a, const struct wire_age
         json_object_object_add(v, "isolated", json_object_new_boolean(agent->isolated));
     if (agent->disabled_reason)
         json_object_object_add(v, "disabled_reason", json_object_new_string(agent->disabled_reason));
+    if (agent->label)
+        json_object_object_add(v, "label", json_object_new_string(agent->label));
     if (agent->isolation_gap)
         json_object_object_add(v, "isolation_gap", json_object_new_string(agent->isolation_gap));
     return v;
@@ -87,6 +89,7 @@ static void agent_row(struct table *t, const struct wire_agent *agent, bool for_
     work_cells(t, agent);
     if (for_people) {
         table_text(t, agent->disabled_reason);
+        table_text(t, agent->label);
         join_cells(t, agent);
     }
     table_text(t, text_join(&t->arena, agent->addresses, agent->addresses_n, ", "));
@@ -113,9 +116,9 @@ int cmd_agent_list(struct cli *cli, const struct args_agent_list *args, struct e
                     agent_local_id(out.agents[i].id), format_time(&cli->arena, true, out.agents[i].lost_time),
                     agent_local_id(out.agents[i].id));
     bool for_people = cli->out_terminal && !args->csv;
-    static const char *const told[] = {"Agent ID",        "Slots",     "Containers", "Resource Pool",
-                                       "Enabled",         "Draining",  "Reason",     "Version",
-                                       "Registered Time", "Addresses", "Isolated",   NULL};
+    static const char *const told[] = {"Agent ID",  "Slots",    "Containers", "Resource Pool", "Enabled",
+                                       "Draining",  "Reason",   "Label",      "Version",       "Registered Time",
+                                       "Addresses", "Isolated", NULL};
     static const char *const as_released[] = {"Agent ID",      "Version", "Registered Time", "Slots",     "Containers",
                                               "Resource Pool", "Enabled", "Draining",        "Addresses", NULL};
     table_columns(&t, for_people ? told : as_released);

@@ -1,6 +1,12 @@
 /* `det deploy ssh`: installs and starts agents on other machines over the user's own ssh. Each step on a host is a
  * script that the host's sh runs. The join token reaches the host through a pipe, so that no list of processes shows
- * it. */
+ * it.
+ *
+ *     D/programs -> versions/HASH     the version that the next agent is started from; replaced by one rename
+ *     D/versions/HASH/                programs and library as they were copied, named by their content, never changed
+ *     D/token, agent.pid, agent.log, data/
+ *
+ * Agent and tasks are told the paths of their own version, which stays as long as one of its programs runs. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,15 +36,31 @@ enum { REGISTER_MS = 30000, POLL_MS = 100 };
     "N=0; while runs; do N=$((N + 1)); sleep 0.1; [ $N -lt 600 ] || { " \
     "echo \"the agent (process $P) still runs a minute after SIGTERM\" >&2; exit 1; }; done; rm -f agent.pid; }; "
 
+/* Removes the versions of which no program runs. A supervisor in a container shows another path, so files are compared
+ * by device and inode. */
+#define SCRIPT_PRUNE \
+    "U=$(stat -L -c %%d:%%i /proc/[0-9]*/exe 2>/dev/null || true); for O in versions/* versions/*/programs; do " \
+    "[ -x \"$O/determined-task\" ] && [ \"$D/$O\" != \"$V\" ] || continue; K=; " \
+    "for F in \"$O/determined-agent\" \"$O/determined-task\"; do I=$(stat -c %%d:%%i \"$F\"); " \
+    "case \" $(echo $U) \" in *\" $I \"*) K=1 ;; esac; done; [ -n \"$K\" ] || rm -rf \"$O\"; done; " \
+    "rmdir versions/aside.* 2>/dev/null || true"
+/* An earlier det has left a directory in the place of the link. It becomes a version, too, because tasks may run from
+ * it. A version that is there is used again, unless a file of it was changed. */
 static const char install_script[] = SCRIPT_BEGIN
-    "rm -rf new; mkdir new; tar -xzf - -C new; rm -rf programs; mv new programs";
+    "umask 022; N=$(mktemp -d \"$D/new.XXXXXX\"); trap 'rm -rf \"$N\"' EXIT; chmod 755 \"$N\"; tar -xzf - -C \"$N\"; "
+    "mkdir -p versions; content() { (cd \"$1\" && find . -type f ! -path '*/__pycache__/*' | LC_ALL=C sort | xargs sha256sum | "
+    "sha256sum | cut -c1-16); }; aside() { U=$(mktemp -d versions/aside.XXXXXX); chmod 755 \"$U\"; mv \"$1\" \"$U/programs\"; }; "
+    "H=$(content \"$N\"); if [ -d \"versions/$H\" ] && [ \"$(content \"versions/$H\")\" != \"$H\" ]; then aside \"versions/$H\"; fi; "
+    "[ -d \"versions/$H\" ] || mv -T \"$N\" \"versions/$H\"; "
+    "if [ -d programs ] && [ ! -L programs ]; then aside programs; fi; "
+    "ln -s \"versions/$H\" \"programs.$$\"; mv -T \"programs.$$\" programs";
 static const char start_script[] = SCRIPT_BEGIN SCRIPT_STOP
-    "umask 077; cat >token; umask 022; "
-    "programs/determined-agent --version >/dev/null || { echo 'determined-agent does not run here: install the libraries "
+    "umask 077; cat >token; umask 022; V=$D/$(readlink programs); "
+    "\"$V/determined-agent\" --version >/dev/null || { echo 'determined-agent does not run here: install the libraries "
     "that the lines above name' >&2; exit 1; }; stop; "
     "PATH=${PATH:-/usr/local/bin:/usr/bin:/bin}; export PATH; "
-    "nohup setsid programs/determined-agent run %s --token-file \"$D/token\" --data-dir \"$D/data\" --python-path "
-    "\"$D/programs\" --task-program \"$D/programs/determined-task\" </dev/null >>agent.log 2>&1 & echo $! >agent.pid";
+    "nohup setsid \"$V/determined-agent\" run %s --token-file \"$D/token\" --data-dir \"$D/data\" --python-path "
+    "\"$V\" --task-program \"$V/determined-task\" </dev/null >>agent.log 2>&1 & echo $! >agent.pid; " SCRIPT_PRUNE;
 static const char stop_script[] = SCRIPT_BEGIN SCRIPT_STOP "stop";
 
 /* Scripts of this machine: "$@" is the command ssh with its options and the host, $REMOTE the script of the host. */
@@ -192,17 +214,29 @@ static const char *options_of(struct cli *cli, const struct args_deploy_ssh *arg
     return arena_strdup(a, b.s);
 }
 
-/* Waits until the agent is connected. */
-static int wait_for_agent(struct cli *cli, const struct ssh_host *h, struct error *err)
+/* When the agent has connected; 0: it is not connected. */
+static int find_registration(struct cli *cli, const struct ssh_host *h, int64_t *ret_us, struct error *err)
 {
-    int64_t deadline_us = clock_monotonic_us() + REGISTER_MS * INT64_C(1000);
+    struct wire_get_agents_response out;
+    if (api_call(cli, ROUTE_ID_GET_AGENTS, NULL, &out, err) < 0)
+        return -1;
+    *ret_us = 0;
+    for (size_t i = 0; i < out.agents_n; i++)
+        if (strcmp(out.agents[i].id, h->agent) == 0 && out.agents[i].has_registered_time)
+            *ret_us = out.agents[i].registered_time;
+    return 0;
+}
+
+/* Waits until the agent is connected. before_us: when the agent that was there before had connected, if there was one;
+ * the master may not know yet that it has gone. */
+static int wait_for_agent(struct cli *cli, const struct ssh_host *h, int64_t before_us, struct error *err)
+{
+    int64_t deadline_us = clock_monotonic_us() + REGISTER_MS * INT64_C(1000), now_us;
     for (;;) {
-        struct wire_get_agents_response out;
-        if (api_call(cli, ROUTE_ID_GET_AGENTS, NULL, &out, err) < 0)
+        if (find_registration(cli, h, &now_us, err) < 0)
             return -1;
-        for (size_t i = 0; i < out.agents_n; i++)
-            if (strcmp(out.agents[i].id, h->agent) == 0 && out.agents[i].has_registered_time)
-                return 0;
+        if (now_us && now_us != before_us)
+            return 0;
         if (clock_monotonic_us() > deadline_us)
             return error_set(
                 err, ERR_DEADLINE,
@@ -230,8 +264,10 @@ static int deploy_to(struct cli *cli, const struct args_deploy_ssh *args, const 
     const char *install = arena_printf(a, install_script, directory);
     const char *start = arena_printf(a, start_script, directory,
                                      options_of(cli, args, h, d->master_host, d->master_port));
+    int64_t before_us;
     if (run_there(cli, args, h, send_programs, install, from, err) < 0 ||
-        run_there(cli, args, h, send_token, start, token, err) < 0 || wait_for_agent(cli, h, err) < 0)
+        find_registration(cli, h, &before_us, err) < 0 || run_there(cli, args, h, send_token, start, token, err) < 0 ||
+        wait_for_agent(cli, h, before_us, err) < 0)
         return -1;
     fprintf(cli->out, "Agent '%s' is up.\n", h->agent);
     return 0;

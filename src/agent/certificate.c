@@ -1,0 +1,100 @@
+#include "agent/certificate.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/cleanup.h"
+#include "common/base/clock.h"
+#include "common/system/files.h"
+#include "common/system/log.h"
+#include "net/tls/certificate.h"
+
+#define CERTIFICATE_FILE "agent.pem"
+
+static int read_own(struct certificate *c, struct error *err)
+{
+    struct certificate_facts facts;
+    if (certificate_read(c->file, &facts, err) < 0)
+        return -1;
+    if (strcmp(facts.name, c->config->agent_id) != 0)
+        return error_set(err, ERR_INVALID, "%s is the certificate of agent '%s', and this one is '%s'", c->file,
+                         facts.name, c->config->agent_id);
+    c->from_us = facts.from_us;
+    c->until_us = facts.until_us;
+    c->usable = true;
+    return 0;
+}
+
+void certificate_load(struct certificate *c, const struct agent_config *config)
+{
+    cleanup_error struct error err = ERROR_INIT;
+    *c = (struct certificate){.config = config, .file = path_join(config->data_dir, CERTIFICATE_FILE)};
+    if (!certificate_is_wanted(c) || access(c->file, F_OK) < 0)
+        return;
+    if (read_own(c, &err) < 0)
+        log_warning("link.certificate_unusable", "reason=%s action=\"asking the master for another one\"",
+                    log_quote(error_msg(&err)));
+}
+
+static void drop_request(struct certificate *c)
+{
+    certificate_free_key(c->requested_key);
+    c->requested_key = NULL;
+}
+
+void certificate_release(struct certificate *c)
+{
+    drop_request(c);
+    free(c->file);
+}
+
+const char *certificate_file(const struct certificate *c)
+{
+    return c->usable ? c->file : NULL;
+}
+
+void certificate_forget(struct certificate *c)
+{
+    c->usable = false;
+}
+
+bool certificate_is_wanted(const struct certificate *c)
+{
+    return c->config->tls && !*c->config->tls_client_cert;
+}
+
+void certificate_set_clock(struct certificate *c, int64_t master_us)
+{
+    c->clock_offset_us = master_us - clock_monotonic_us();
+}
+
+int64_t certificate_renewal_in_us(const struct certificate *c)
+{
+    if (!c->usable)
+        return 0;
+    int64_t due_us = c->from_us + (c->until_us - c->from_us) / 3 * 2,
+            in_us = due_us - (clock_monotonic_us() + c->clock_offset_us);
+    return in_us > 0 ? in_us : 0;
+}
+
+int certificate_request(struct certificate *c, char **ret, struct error *err)
+{
+    drop_request(c);
+    return certificate_request_make(&c->requested_key, ret, err);
+}
+
+int certificate_take(struct certificate *c, const char *pem, struct error *err)
+{
+    struct certificate_facts facts;
+    if (!c->requested_key)
+        return error_set(err, ERR_INVALID, "the master has sent a certificate for which this agent did not ask");
+    int rc = dir_make(c->config->data_dir, 0711, err) < 0
+                 ? -1
+                 : certificate_write(c->file, c->requested_key, pem, &facts, err);
+    drop_request(c);
+    if (rc < 0)
+        return -1;
+    c->usable = false;
+    return read_own(c, err);
+}

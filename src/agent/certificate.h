@@ -1,0 +1,39 @@
+/* This agent's certificate, which a master that speaks TLS gives it (docs/decisions/0020), and its renewal.
+ *
+ * Key and certificate lie in one file, data_dir/agent.pem (0600). The key is made here, a new one for each certificate,
+ * and never leaves this machine. The agent judges times by the master's clock, which it learns from each hello, so that
+ * a wrong clock of its own changes nothing. A certificate that the configuration names takes the place of all this. */
+#ifndef DET_AGENT_CERTIFICATE_H
+#define DET_AGENT_CERTIFICATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/config.h"
+#include "common/base/error.h"
+
+struct certificate {
+    const struct agent_config *config;
+    char *file;
+    bool usable; /* the file holds a certificate of this agent, and its key */
+    int64_t from_us, until_us;
+    char *requested_key;     /* of the request that the master has not answered yet; NULL: there is none */
+    int64_t clock_offset_us; /* of the master's clock to this machine's monotonic clock */
+};
+
+void certificate_load(struct certificate *c, const struct agent_config *config);
+void certificate_release(struct certificate *c);
+/* The file to show to the master; NULL: there is none. */
+const char *certificate_file(const struct certificate *c);
+void certificate_forget(struct certificate *c); /* it is not shown any more; the next one replaces it */
+/* Whether the agent takes one of the master. */
+bool certificate_is_wanted(const struct certificate *c);
+void certificate_set_clock(struct certificate *c, int64_t master_us);
+/* How long it is until the certificate has to be renewed: two thirds of its time. 0: now. */
+int64_t certificate_renewal_in_us(const struct certificate *c);
+/* Makes a new key and a request for a certificate of it. *ret lives on the heap. */
+int certificate_request(struct certificate *c, char **ret, struct error *err);
+/* The master's answer to the request: the certificate. It is stored with its key, in place of the one before. */
+int certificate_take(struct certificate *c, const char *pem, struct error *err);
+
+#endif
