@@ -156,6 +156,8 @@ void core_agent_view(const struct agent *agent, struct core_agent_view *ret)
         .disabled_reason = agent->row.disabled_reason,
         .slots_used = agent_slots_used(agent),
         .aux_used = agent_aux_used(agent),
+        .has = agent->has,
+        .held = agent_needs_held(agent),
         .revision = agent->revision,
     };
     LIST_FOREACH(k, &agent->containers, in_agent)

@@ -208,6 +208,8 @@ void agent_index_set(struct agent_index *p, struct sched_agent *agent, const str
     agent->empty_slots = to->empty_slots;
     agent->aux = to->aux;
     agent->empty_aux = to->empty_aux;
+    agent->has = to->has;
+    agent->left = to->left;
     count_agent(p, agent, 1);
     sort_in(p, agent);
 }
@@ -220,7 +222,7 @@ static void note_for_undo(struct agent_index *p, struct sched_agent *agent)
         p->undo_cap = p->undo_cap == 0 ? 256 : 2 * p->undo_cap;
         p->undo = must_reallocarray(p->undo, p->undo_cap, sizeof(*p->undo));
     }
-    p->undo[p->undo_n++] = (struct undo_entry){agent, agent->empty_slots, agent->empty_aux};
+    p->undo[p->undo_n++] = (struct undo_entry){agent, agent->empty_slots, agent->empty_aux, agent->left};
 }
 
 size_t agent_index_mark(const struct agent_index *p)
@@ -237,6 +239,7 @@ void agent_index_take(struct agent_index *p, const struct sched_share *share, si
             agent->empty_slots -= share[i].slots;
         else
             agent->empty_aux--;
+        needs_add(&agent->left, &share[i].needs, -1);
         sort_in(p, agent);
     }
 }
@@ -255,15 +258,27 @@ void agent_index_give(struct agent_index *p, const struct sched_share *share, si
             agent->empty_slots = empty < agent->slots ? empty : agent->slots;
         else
             agent->empty_aux = empty < agent->aux ? empty : agent->aux;
+        needs_add_upto(&agent->left, &share[i].needs, &agent->has);
         sort_in(p, agent);
     }
 }
 
-void agent_index_plan(struct agent_index *p, struct sched_agent *agent, int empty_slots, int empty_aux)
+void agent_index_take_needs(struct agent_index *p, const struct sched_share *share, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!needs_any(&share[i].needs))
+            continue;
+        note_for_undo(p, share[i].agent);
+        needs_add(&share[i].agent->left, &share[i].needs, -1);
+    }
+}
+
+void agent_index_plan(struct agent_index *p, struct sched_agent *agent, const struct sched_agent *to)
 {
     note_for_undo(p, agent);
-    agent->empty_slots = empty_slots;
-    agent->empty_aux = empty_aux;
+    agent->empty_slots = to->empty_slots;
+    agent->empty_aux = to->empty_aux;
+    agent->left = to->left;
     sort_in(p, agent);
 }
 
@@ -273,6 +288,7 @@ void agent_index_undo(struct agent_index *p, size_t mark)
         const struct undo_entry *e = &p->undo[--p->undo_n];
         e->agent->empty_slots = e->empty_slots;
         e->agent->empty_aux = e->empty_aux;
+        e->agent->left = e->left;
         sort_in(p, e->agent);
     }
 }

@@ -284,11 +284,14 @@ static void place_zero_slot(struct pass *p)
             walk_push(&walk, line);
         }
     agent_index_undo(&p->s->agents, 0);
+    for (size_t i = 0; i < p->ret->allocate_n; i++)
+        agent_index_take_needs(&p->s->agents, p->ret->allocate[i].share, p->ret->allocate[i].share_n);
+    p->begun_at = agent_index_mark(&p->s->agents);
 }
 
 static void start_again(struct pass *p, size_t placed_before)
 {
-    agent_index_undo(&p->s->agents, 0);
+    agent_index_undo(&p->s->agents, p->begun_at);
     pass_forget_quotas(p);
     p->s->pass++; /* what the last plan granted and released carries the old number, and does not count any more */
     p->releasing = false;

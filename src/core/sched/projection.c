@@ -35,12 +35,14 @@ static struct sched_agent offer_of(const struct sched_agent *agent)
         return offer;
     offer.empty_slots = at_most(agent->empty_slots + agent->leaving_slots, agent->slots);
     offer.empty_aux = at_most(agent->empty_aux + agent->leaving_aux, agent->aux);
+    needs_add_upto(&offer.left, &agent->leaving, &agent->has);
     return offer;
 }
 
 void projection_join(struct projection *pr, struct sched_agent *agent)
 {
     agent->leaving_slots = agent->leaving_aux = 0;
+    agent->leaving = (struct sched_needs){0};
     agent->projected = NULL;
     if (!pr->kept)
         return;
@@ -51,7 +53,9 @@ void projection_join(struct projection *pr, struct sched_agent *agent)
                                              .slots = agent->slots,
                                              .empty_slots = agent->empty_slots,
                                              .aux = agent->aux,
-                                             .empty_aux = agent->empty_aux};
+                                             .empty_aux = agent->empty_aux,
+                                             .has = agent->has,
+                                             .left = agent->left};
     agent_index_add(&pr->agents, agent->projected);
 }
 
@@ -75,6 +79,7 @@ void projection_leaves(struct projection *pr, const struct sched_share *share, i
 {
     share->agent->leaving_slots += by * share->slots;
     share->agent->leaving_aux += share->slots == 0 ? by : 0;
+    needs_add(&share->agent->leaving, &share->needs, by);
     projection_follow(pr, share->agent);
 }
 
@@ -88,7 +93,7 @@ size_t projection_fit(struct projection *pr, const struct sched_request *r, stru
 
 static struct sched_share projected_share(const struct sched_share *share)
 {
-    return (struct sched_share){share->agent->projected, share->slots};
+    return (struct sched_share){share->agent->projected, share->slots, share->needs};
 }
 
 void projection_take(struct projection *pr, const struct sched_share *share, size_t n)
@@ -111,6 +116,6 @@ void projection_taken(struct projection *pr, const struct sched_share *share, si
 {
     for (size_t i = 0; i < n && pr->kept; i++) {
         struct sched_agent offer = offer_of(share[i].agent);
-        agent_index_plan(&pr->agents, share[i].agent->projected, offer.empty_slots, offer.empty_aux);
+        agent_index_plan(&pr->agents, share[i].agent->projected, &offer);
     }
 }

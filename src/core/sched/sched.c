@@ -65,6 +65,7 @@ void sched_agent_join(struct sched *s, struct sched_agent *agent)
 {
     agent->held = 0;
     agent->fixed = 0;
+    agent->fixed_needs = (struct sched_needs){0};
     agent_index_add(&s->agents, agent);
     projection_join(&s->projection, agent);
     if (++s->agent_n <= s->share_cap)
@@ -77,6 +78,8 @@ static void count_held(const struct sched_request *r, const struct sched_share *
 {
     share->agent->held += (size_t)by;
     share->agent->fixed += r->preemptible ? 0 : by * share->slots;
+    if (!r->preemptible || r->slots == 0)
+        needs_add(&share->agent->fixed_needs, &share->needs, by);
 }
 
 static void forget_shares(struct sched *s, struct sched_request *r, const struct sched_agent *agent)

@@ -23,6 +23,7 @@
 #include "common/base/arena.h"
 #include "common/base/hash.h"
 #include "common/base/tree.h"
+#include "core/sched/needs.h"
 #include "core/sched/opts.h"
 #include "core/sched/quotas.h"
 
@@ -41,17 +42,24 @@ struct sched_agent {
     int slots,
         empty_slots;    /* usable slots, and how many of them are free; if the agent drains: the slots in use, and 0 */
     int aux, empty_aux; /* how many containers without slots it may have in all, and how many more it may take */
+    /* The cores and the memory that it has for requests which need some, and what nobody holds of them. If the agent
+     * drains, or does not tell what it has: nothing. */
+    struct sched_needs has, left;
     /* the members from here on are used by the scheduler only */
     uint64_t hash;
     size_t held;                    /* how many shares of requests lie on this agent */
     int fixed;                      /* slots that requests hold here which cannot be preempted */
     int leaving_slots, leaving_aux; /* slots and zero-slot places of requests that are on their way out */
+    struct sched_needs leaving;     /* their cores and memory */
+    /* what is held here by requests that are never stopped for a gang: they cannot be preempted, or have no slots */
+    struct sched_needs fixed_needs;
     /* projected: the projected agent of this agent (projection.h). projects: set in a projected agent, the agent
      * itself */
     struct sched_agent *projected, *projects;
     struct agent_size *size;  /* set if the agent is open (agent_index.h) */
-    uint64_t room_counted_in; /* the number of the count that `room` belongs to (infeasible.c, room.c) */
+    uint64_t room_counted_in; /* the number of the count that the next two belong to (infeasible.c, room.c) */
     int room;
+    struct sched_needs room_needs; /* only in room.c */
     struct agent_index_entry by_slots, by_aux;
     UT_hash_handle hh;
 };
@@ -97,7 +105,8 @@ struct sched_job {
 
 struct sched_share {
     struct sched_agent *agent;
-    int slots; /* 0: the share is one container without slots */
+    int slots;                /* 0: the share is one container without slots */
+    struct sched_needs needs; /* the cores and the memory of the share */
 };
 
 enum sched_state { SCHED_PENDING, SCHED_ALLOCATED, SCHED_RELEASING };
@@ -106,8 +115,9 @@ struct sched_shape;
 struct sched_request {
     const char *allocation_id;
     struct sched_job *job;
-    int slots;         /* the slots of the whole gang; 0: the request is for a task without slots */
-    bool single_agent; /* the request is never spread over several agents */
+    int slots;                /* the slots of the whole gang; 0: the request is for a task without slots */
+    struct sched_needs needs; /* of each of its containers, of which it has one on each agent */
+    bool single_agent;        /* the request is never spread over several agents */
     bool preemptible;
     int64_t request_us;
     const char *const *blocked_agent; /* ids of agents on which the request must not run */
@@ -166,7 +176,8 @@ void sched_agent_join(struct sched *s, struct sched_agent *agent);
 void sched_agent_leave(struct sched *s,
                        /* requests that held something on the agent do not hold it any more */
                        struct sched_agent *agent);
-/* Sets what the agent offers from now on: the members open, slots, empty_slots, aux and empty_aux of *to are used. */
+/* Sets what the agent offers from now on: the members open, slots, empty_slots, aux, empty_aux, has and left of *to are
+ * used. */
 void sched_agent_set(struct sched *s, struct sched_agent *agent, const struct sched_agent *to);
 
 void sched_request_add(struct sched *s, struct sched_request *r); /* the request waits from now on */
