@@ -144,7 +144,7 @@ static void add_request(struct world *w, size_t i)
     w->open[i] = true;
 }
 
-static void give_back(struct world *w, const struct sched_share *share)
+static void give_back(struct world *w, const struct sched_request *r, const struct sched_share *share)
 {
     struct sched_agent *agent = share->agent, to = *agent;
     if (!agent->open) {
@@ -155,7 +155,7 @@ static void give_back(struct world *w, const struct sched_share *share)
         to.empty_aux = to.empty_aux + 1 < to.aux ? to.empty_aux + 1 : to.aux;
     }
     if (agent->open)
-        needs_add_upto(&to.left, &share->needs, &to.has);
+        needs_add_upto(&to.left, &r->needs, &to.has);
     sched_agent_set(w->sched, agent, &to);
 }
 
@@ -165,7 +165,7 @@ static void end_request(struct world *w, size_t i)
     while (r->share_n > 0) {
         struct sched_share share = r->share[0];
         sched_request_gave_back(w->sched, r, share.agent);
-        give_back(w, &share);
+        give_back(w, r, &share);
     }
     sched_request_remove(w->sched, r);
     w->open[i] = false;
@@ -316,7 +316,7 @@ static void look_at_requests(struct world *w, struct view *v, struct arena *a)
             continue;
         struct plain_share *share = arena_array(a, struct plain_share, r->share_n + 1);
         for (size_t k = 0; k < r->share_n; k++)
-            share[k] = (struct plain_share){agent_index(v, r->share[k].agent), r->share[k].slots, r->share[k].needs};
+            share[k] = (struct plain_share){agent_index(v, r->share[k].agent), r->share[k].slots, r->needs};
         v->request[v->snapshot.request_n] = r;
         request[v->snapshot.request_n++] = (struct plain_request){.allocation_id = r->allocation_id,
                                                                   .job_id = r->job->job_id,
@@ -362,7 +362,6 @@ static void same_placement(const struct view *v, const struct sched_placement *f
     for (size_t i = 0; i < found->share_n; i++) {
         assert_string_equal(found->share[i].agent->id, v->agent[wanted->share[i].agent]->id);
         assert_int_equal(found->share[i].slots, wanted->share[i].slots);
-        assert_memory_equal(&found->share[i].needs, &found->request->needs, sizeof(struct sched_needs));
     }
 }
 
@@ -453,7 +452,7 @@ static void check_needs(struct world *w, const struct sched_decision *d)
     struct sched_needs held[AGENTS] = {0};
     for (size_t i = 0; i < REQUESTS; i++)
         for (size_t k = 0; w->open[i] && k < w->request[i].share_n; k++)
-            needs_add(&held[w->request[i].share[k].agent - w->agent], &w->request[i].share[k].needs, 1);
+            needs_add(&held[w->request[i].share[k].agent - w->agent], &w->request[i].needs, 1);
     for (size_t i = 0; i < d->allocate_n; i++)
         for (size_t k = 0; k < d->allocate[i].share_n; k++) {
             const struct sched_agent *agent = d->allocate[i].share[k].agent;

@@ -119,7 +119,7 @@ static void hold_restored(struct pool *p, struct allocation *al, int64_t now_us)
     for (size_t i = 0; i < al->container_n; i++) {
         const struct container *k = al->container[i];
         if (k->agent && k->agent->offered_to == p)
-            share[n++] = (struct sched_share){&k->agent->sched, k->row.device_n, al->request.needs};
+            share[n++] = (struct sched_share){&k->agent->sched, k->row.device_n};
     }
     sched_request_hold(p->sched, &al->request, al->row.start_us != 0 ? al->row.start_us : now_us, share, n);
     if (al->killed_us != 0 || al->row.preempt_deadline_us != 0)

@@ -180,6 +180,7 @@ void agent_index_free(struct agent_index *p)
         free(size);
     }
     free(p->undo);
+    free(p->undo_left);
 }
 
 void agent_index_add(struct agent_index *p, struct sched_agent *agent)
@@ -222,7 +223,17 @@ static void note_for_undo(struct agent_index *p, struct sched_agent *agent)
         p->undo_cap = p->undo_cap == 0 ? 256 : 2 * p->undo_cap;
         p->undo = must_reallocarray(p->undo, p->undo_cap, sizeof(*p->undo));
     }
-    p->undo[p->undo_n++] = (struct undo_entry){agent, agent->empty_slots, agent->empty_aux, agent->left};
+    p->undo[p->undo_n++] = (struct undo_entry){agent, agent->empty_slots, agent->empty_aux};
+}
+
+static void note_left_for_undo(struct agent_index *p, struct sched_agent *agent)
+{
+    if (p->undo_left_n == p->undo_left_cap) {
+        p->undo_left_cap = p->undo_left_cap == 0 ? 64 : 2 * p->undo_left_cap;
+        p->undo_left = must_reallocarray(p->undo_left, p->undo_left_cap, sizeof(*p->undo_left));
+    }
+    p->undo_left[p->undo_left_n++] = (struct undo_left){p->undo_n, agent, agent->left};
+    note_for_undo(p, agent);
 }
 
 size_t agent_index_mark(const struct agent_index *p)
@@ -230,8 +241,18 @@ size_t agent_index_mark(const struct agent_index *p)
     return p->undo_n;
 }
 
-void agent_index_take(struct agent_index *p, const struct sched_share *share, size_t n)
+void agent_index_take_needs(struct agent_index *p, const struct sched_share *share, size_t n,
+                            const struct sched_needs *needs)
 {
+    for (size_t i = 0; i < n && needs_any(needs); i++) {
+        note_left_for_undo(p, share[i].agent);
+        needs_add(&share[i].agent->left, needs, -1);
+    }
+}
+
+void agent_index_take(struct agent_index *p, const struct sched_share *share, size_t n, const struct sched_needs *needs)
+{
+    agent_index_take_needs(p, share, n, needs);
     for (size_t i = 0; i < n; i++) {
         struct sched_agent *agent = share[i].agent;
         note_for_undo(p, agent);
@@ -239,15 +260,27 @@ void agent_index_take(struct agent_index *p, const struct sched_share *share, si
             agent->empty_slots -= share[i].slots;
         else
             agent->empty_aux--;
-        needs_add(&agent->left, &share[i].needs, -1);
         sort_in(p, agent);
+    }
+}
+
+static void give_needs(struct agent_index *p, const struct sched_share *share, size_t n,
+                       const struct sched_needs *needs)
+{
+    for (size_t i = 0; i < n && needs_any(needs); i++) {
+        struct sched_agent *agent = share[i].agent;
+        if (!agent->open)
+            continue;
+        note_left_for_undo(p, agent);
+        needs_add_upto(&agent->left, needs, &agent->has);
     }
 }
 
 /* Gives back what the shares hold. An agent may have fewer slots than when the share was taken, because slots may have
  * been disabled since. */
-void agent_index_give(struct agent_index *p, const struct sched_share *share, size_t n)
+void agent_index_give(struct agent_index *p, const struct sched_share *share, size_t n, const struct sched_needs *needs)
 {
+    give_needs(p, share, n, needs);
     for (size_t i = 0; i < n; i++) {
         struct sched_agent *agent = share[i].agent;
         if (!agent->open)
@@ -258,42 +291,39 @@ void agent_index_give(struct agent_index *p, const struct sched_share *share, si
             agent->empty_slots = empty < agent->slots ? empty : agent->slots;
         else
             agent->empty_aux = empty < agent->aux ? empty : agent->aux;
-        needs_add_upto(&agent->left, &share[i].needs, &agent->has);
         sort_in(p, agent);
     }
 }
 
-void agent_index_take_needs(struct agent_index *p, const struct sched_share *share, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (!needs_any(&share[i].needs))
-            continue;
-        note_for_undo(p, share[i].agent);
-        needs_add(&share[i].agent->left, &share[i].needs, -1);
-    }
-}
-
-void agent_index_plan(struct agent_index *p, struct sched_agent *agent, const struct sched_agent *to)
+void agent_index_plan(struct agent_index *p, struct sched_agent *agent, int empty_slots, int empty_aux)
 {
     note_for_undo(p, agent);
-    agent->empty_slots = to->empty_slots;
-    agent->empty_aux = to->empty_aux;
-    agent->left = to->left;
+    agent->empty_slots = empty_slots;
+    agent->empty_aux = empty_aux;
     sort_in(p, agent);
+}
+
+void agent_index_plan_left(struct agent_index *p, struct sched_agent *agent, const struct sched_needs *left)
+{
+    note_left_for_undo(p, agent);
+    agent->left = *left;
 }
 
 void agent_index_undo(struct agent_index *p, size_t mark)
 {
+    while (p->undo_left_n > 0 && p->undo_left[p->undo_left_n - 1].at >= mark) {
+        const struct undo_left *e = &p->undo_left[--p->undo_left_n];
+        e->agent->left = e->left;
+    }
     while (p->undo_n > mark) {
         const struct undo_entry *e = &p->undo[--p->undo_n];
         e->agent->empty_slots = e->empty_slots;
         e->agent->empty_aux = e->empty_aux;
-        e->agent->left = e->left;
         sort_in(p, e->agent);
     }
 }
 
 void agent_index_commit(struct agent_index *p)
 {
-    p->undo_n = 0;
+    p->undo_n = p->undo_left_n = 0;
 }

@@ -99,7 +99,7 @@ static size_t take_whole(struct sched_bucket *b, const struct sched_request *r, 
     size_t n = 0;
     for (size_t i = 0; i < b->n && n < wanted; i++, entry = bucket_next(b, entry))
         if (sched_may_take(r, entry->agent))
-            ret[n++] = (struct sched_share){entry->agent, b->key.all, r->needs};
+            ret[n++] = (struct sched_share){entry->agent, b->key.all};
     return n;
 }
 
@@ -135,7 +135,7 @@ size_t agent_index_fit(struct agent_index *p, const struct sched_request *r, str
 {
     struct sched_agent *one = fit_one(p, r);
     if (one) {
-        ret[0] = (struct sched_share){one, r->slots, r->needs};
+        ret[0] = (struct sched_share){one, r->slots};
         return 1;
     }
     if (r->single_agent || r->slots <= 1)

@@ -26,10 +26,10 @@ static void take_slots(struct pass *p, const struct sched_request *r, size_t n)
     struct sched *s = p->s;
     pass_plan_quotas(p, r);
     if (p->releasing) {
-        projection_take(&s->projection, s->share, n);
+        projection_take(&s->projection, s->share, n, &r->needs);
     } else {
-        agent_index_take(&s->agents, s->share, n);
-        projection_taken(&s->projection, s->share, n);
+        agent_index_take(&s->agents, s->share, n, &r->needs);
+        projection_taken(&s->projection, s->share, n, &r->needs);
     }
 }
 
@@ -147,7 +147,7 @@ static size_t fit_after_stopping(struct pass *p, const struct sched_request *r, 
     struct sched_request *victim = p->next_victim;
     for (size_t n; may_stop(p, r, victim);) {
         add_victim(v, victim, p->arena);
-        projection_give(&s->projection, victim->share, victim->share_n);
+        projection_give(&s->projection, victim->share, victim->share_n, &victim->needs);
         bool helps = may_help(r, victim);
         victim = victim_after(p->level, victim);
         n = helps ? projection_fit(&s->projection, r, s->share) : 0;
@@ -286,10 +286,11 @@ static void take_needs_of_placed(struct pass *p)
     struct sched *s = p->s;
     for (size_t i = 0; i < p->ret->allocate_n; i++) {
         const struct sched_placement *placed = &p->ret->allocate[i];
-        if (!needs_any(&placed->request->needs))
+        const struct sched_needs *needs = &placed->request->needs;
+        if (!needs_any(needs))
             continue;
-        agent_index_take_needs(&s->agents, placed->share, placed->share_n);
-        projection_taken(&s->projection, placed->share, placed->share_n);
+        agent_index_take_needs(&s->agents, placed->share, placed->share_n, needs);
+        projection_taken(&s->projection, placed->share, placed->share_n, needs);
     }
 }
 

@@ -113,7 +113,7 @@ static void count_what_could_be_stopped(struct pass *p, const struct sched_reque
                 agent->room_needs = (struct sched_needs){0};
             }
             agent->room += victim->share[i].slots;
-            needs_add(&agent->room_needs, &victim->share[i].needs, 1);
+            needs_add(&agent->room_needs, &victim->needs, 1);
             agent->room_counted_in = s->room_counts;
         }
     }
@@ -165,7 +165,7 @@ static size_t choose_agents(struct pass *p, const struct sched_request *r, struc
     struct sched *s = p->s;
     struct candidate *c = arena_array(p->arena, struct candidate, s->agent_n + 1);
     if (find_candidates(s, r, 0, c) > 0) {
-        ret[0] = (struct sched_share){c[0].agent, r->slots, r->needs};
+        ret[0] = (struct sched_share){c[0].agent, r->slots};
         return 1;
     }
     for (const struct agent_size *size = s->agents.sizes; size && !needs_one_agent(s, r); size = size->next) {
@@ -175,7 +175,7 @@ static size_t choose_agents(struct pass *p, const struct sched_request *r, struc
         if (size->n < wanted || find_candidates(s, r, size->slots, c) < wanted)
             continue;
         for (size_t i = 0; i < wanted; i++)
-            ret[i] = (struct sched_share){c[i].agent, size->slots, r->needs};
+            ret[i] = (struct sched_share){c[i].agent, size->slots};
         return wanted;
     }
     return 0;
@@ -198,7 +198,7 @@ static bool stopping_helps(const struct sched *s, const struct sched_request *vi
         const struct sched_agent *agent = victim->share[i].agent;
         if (agent->room_counted_in != s->room_counts)
             continue;
-        if (agent->empty_slots < agent->room || gives_needs(&agent->room_needs, &agent->left, &victim->share[i].needs))
+        if (agent->empty_slots < agent->room || gives_needs(&agent->room_needs, &agent->left, &victim->needs))
             return true;
     }
     return false;
@@ -210,7 +210,7 @@ static void stop_request(struct pass *p, struct sched_request *victim)
     job->stopped = (job->stopped_in == p->s->pass ? job->stopped : 0) + victim->slots;
     job->stopped_in = p->s->pass;
     pass_release(p, victim);
-    agent_index_give(&p->s->agents, victim->share, victim->share_n);
+    agent_index_give(&p->s->agents, victim->share, victim->share_n, &victim->needs);
 }
 
 size_t room_make(struct pass *p, const struct sched_request *r)

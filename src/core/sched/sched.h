@@ -42,26 +42,26 @@ struct sched_agent {
     int slots,
         empty_slots;    /* usable slots, and how many of them are free; if the agent drains: the slots in use, and 0 */
     int aux, empty_aux; /* how many containers without slots it may have in all, and how many more it may take */
-    /* The cores and the memory that it has for requests which need some, and what nobody holds of them. If the agent
-     * drains, or does not tell what it has: nothing. */
-    struct sched_needs has, left;
     /* the members from here on are used by the scheduler only */
     uint64_t hash;
     size_t held;                    /* how many shares of requests lie on this agent */
     int fixed;                      /* slots that requests hold here which cannot be preempted */
     int leaving_slots, leaving_aux; /* slots and zero-slot places of requests that are on their way out */
-    struct sched_needs leaving;     /* their cores and memory */
-    /* what is held here by requests that are never stopped for a gang: they cannot be preempted, or have no slots */
-    struct sched_needs fixed_needs;
     /* projected: the projected agent of this agent (projection.h). projects: set in a projected agent, the agent
      * itself */
     struct sched_agent *projected, *projects;
     struct agent_size *size;  /* set if the agent is open (agent_index.h) */
-    uint64_t room_counted_in; /* the number of the count that the next two belong to (infeasible.c, room.c) */
+    uint64_t room_counted_in; /* the number of the count that `room` belongs to (infeasible.c, room.c) */
     int room;
-    struct sched_needs room_needs; /* only in room.c */
     struct agent_index_entry by_slots, by_aux;
     UT_hash_handle hh;
+    /* Cores and memory. They stand last, so that requests that need none do not pay for them. `has` and `left` are the
+     * caller's: what the agent has for requests that need some, and what nobody holds of it. If the agent drains, or
+     * does not tell what it has: nothing. */
+    struct sched_needs has, left;
+    /* leaving: of requests that are on their way out. fixed_needs: of requests that are never stopped for a gang,
+     * because they cannot be preempted or have no slots. room_needs: beside `room`, in room.c */
+    struct sched_needs leaving, fixed_needs, room_needs;
 };
 
 struct sched_request;
@@ -105,8 +105,7 @@ struct sched_job {
 
 struct sched_share {
     struct sched_agent *agent;
-    int slots;                /* 0: the share is one container without slots */
-    struct sched_needs needs; /* the cores and the memory of the share */
+    int slots; /* 0: the share is one container without slots */
 };
 
 enum sched_state { SCHED_PENDING, SCHED_ALLOCATED, SCHED_RELEASING };
@@ -115,13 +114,14 @@ struct sched_shape;
 struct sched_request {
     const char *allocation_id;
     struct sched_job *job;
-    int slots;                /* the slots of the whole gang; 0: the request is for a task without slots */
-    struct sched_needs needs; /* of each of its containers, of which it has one on each agent */
-    bool single_agent;        /* the request is never spread over several agents */
+    int slots;         /* the slots of the whole gang; 0: the request is for a task without slots */
+    bool single_agent; /* the request is never spread over several agents */
     bool preemptible;
     int64_t request_us;
     const char *const *blocked_agent; /* ids of agents on which the request must not run */
     size_t blocked_n;
+    /* the cores and the memory that each of its shares has: it has one container on each agent */
+    struct sched_needs needs;
     /* the members from here on are used by the scheduler only */
     enum sched_state state;
     bool backfilled; /* the request was placed while a more important one waited */
