@@ -144,8 +144,8 @@ struct agent {
 enum { STATIC_POOLS = 4, POOLS, POOL_NAME_MAX = 16, EVEN_SLOTS = 8, MACHINES_MAX = 100 };
 
 struct provider {
-    int pool;       /* -1: no pool is elastic */
-    int slots;      /* the slots of each machine */
+    int pool;  /* -1: no pool is elastic */
+    int slots; /* the slots of each machine */
     struct sched_needs has;
     uint64_t order; /* the number of the last order; the next line has what is not carried out yet */
     int launch, terminate[MACHINES_MAX], terminate_n;

@@ -263,8 +263,8 @@ static void check_needs(struct soak *s, const struct agent *a)
     LIST_FOREACH(k, &a->held, in_agent)
         needs_add(&held, &(struct sched_needs){k->allocation->row.millicores, k->allocation->row.memory_bytes}, 1);
     s->needy_starts += needs_any(&held);
-    CHECK(s, needs_fit(&held, &a->has), "%s: tasks ask for %lld millicores and memory %lld, it has %lld and %lld", a->id,
-          (long long)held.millicores, (long long)held.memory_bytes, (long long)a->has.millicores,
+    CHECK(s, needs_fit(&held, &a->has), "%s: tasks ask for %lld millicores and memory %lld, it has %lld and %lld",
+          a->id, (long long)held.millicores, (long long)held.memory_bytes, (long long)a->has.millicores,
           (long long)a->has.memory_bytes);
 }
 

@@ -73,7 +73,8 @@ static size_t shares_of(const struct stored_allocation *a, const struct view *v,
     n = 0;
     LIST_FOREACH(k, &a->containers, in_allocation)
         if (k->agent && v->index[k->agent->index] >= 0)
-            share[n++] = (struct plain_share){(size_t)v->index[k->agent->index], k->row.device_n, needs_of_row(&a->row)};
+            share[n++] = (struct plain_share){(size_t)v->index[k->agent->index], k->row.device_n,
+                                              needs_of_row(&a->row)};
     *ret = share;
     return n;
 }
