@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/machine/cores.h"
 #include "agent/machine/host_facts.h"
 #include "agent/machine/powers.h"
 #include "agent/python/environment_job.h"
@@ -63,6 +65,8 @@ static void make_hello(void *ctx, struct arena *arena, struct wire_link_agent_he
     ret->boot_id = a->boot_id;
     ret->isolated = !*a->isolation_gap;
     ret->isolation_gap = a->isolation_gap;
+    ret->cpus = a->offered_cpus;
+    ret->memory_bytes = a->offered_memory_bytes;
 }
 
 static const struct wire_link_expected_task *expectation_of_task(const struct wire_link_master_hello *h,
@@ -322,6 +326,24 @@ static void tell_powers(struct agent *a)
                         log_quote(power[p].cause));
 }
 
+/* Finds what the machine has for tasks that ask for cores or memory: the cores that the agent may use, and the
+ * machine's memory, less what is kept back. */
+static int find_offer(struct agent *a, struct error *err)
+{
+    const struct agent_config *c = a->config;
+    struct cores cores;
+    if (cores_read(&a->arena, &cores, err) < 0)
+        return -1;
+    double left = (double)cores.n - c->reserved_cpus;
+    a->offered_cpus = left > 0 ? left : 0;
+    a->offered_memory_bytes = a->host.memory_bytes > c->reserved_memory_bytes
+                                  ? a->host.memory_bytes - c->reserved_memory_bytes
+                                  : 0;
+    log_info("agent.offers", "cpus=%g of=%zu memory_mib=%" PRId64 " of_mib=%" PRId64, a->offered_cpus, cores.n,
+             a->offered_memory_bytes >> 20, a->host.memory_bytes >> 20);
+    return 0;
+}
+
 /* Makes the directory where each task's own files are mounted. If it is missing, every task needs a copy of /run that
  * has it, which takes a third of the task's start. */
 static void make_mount_point(void)
@@ -359,6 +381,8 @@ static int set_up(struct agent *a, struct error *err)
     host_facts_read(&(struct host_facts_places){.os_release = "/etc/os-release", .cpuinfo = "/proc/cpuinfo"},
                     c->hostname, &a->arena, &a->host);
     a->boot_id = boot_id(&a->arena);
+    if (find_offer(a, err) < 0)
+        return -1;
     struct pool_options cleaner = {.name = "agent-cleaner", .threads = 1, .queue_max = QUEUE_MAX};
     struct pool_options sampler = {.name = "agent-sampler", .threads = 1, .queue_max = QUEUE_MAX};
     if (check_isolation(a, err) < 0 || check_reach(a, err) < 0 || pool_new(a->loop, &pool, &a->pool, err) < 0 ||

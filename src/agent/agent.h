@@ -38,7 +38,10 @@ struct agent {
     struct slots slots;
     struct wire_host_environment host; /* this machine, without its devices; recorded with each trial */
     const char *boot_id;               /* kernel's id of this start of the machine; "" if unknown */
-    const char *isolation_gap;   /* why tasks of different users are not kept apart on this machine; "" if they are */
+    const char *isolation_gap; /* why tasks of different users are not kept apart on this machine; "" if they are */
+    /* the cores and the memory for tasks that ask for some */
+    double offered_cpus;
+    int64_t offered_memory_bytes;
     struct cgroup_home cgroups;  /* the cgroups below which each task gets its own */
     struct gpu_watch *gpu_watch; /* NULL without GPUs */
     bool gpus_untold;            /* a GPU has changed since the last hello, and the link was not up yet */

@@ -259,6 +259,13 @@ static void read_limits(const struct config *c, struct agent_config *x)
                                         .processes = processes > 0 ? (int32_t)processes : 0};
 }
 
+static void read_reserve(const struct config *c, struct agent_config *x)
+{
+    int64_t memory = config_amount(c, "reserved.memory");
+    x->reserved_cpus = json_object_get_double(config_get(c, "reserved.cpus"));
+    x->reserved_memory_bytes = memory >= 0 ? memory : parts_of_memory(1, 10);
+}
+
 static int64_t limit_of(int64_t asked, int64_t otherwise, int64_t most)
 {
     int64_t n = asked > 0 ? asked : otherwise;
@@ -300,6 +307,7 @@ int agent_config_read(struct config *c, struct arena *a, struct agent_config *re
     read_tasks(c, a, &x);
     read_python(c, a, &x);
     read_limits(c, &x);
+    read_reserve(c, &x);
     x.run_root = absolute_path(x.run_root, a);
     x.images_dir = absolute_path(x.images_dir, a);
     list_secret_paths(c, a, &x);

@@ -46,6 +46,9 @@ struct agent_config {
     bool mount_namespaces, pid_namespaces;
     /* the limits of a task that asks for none, and the highest that a task may ask for */
     struct task_limits limit, limit_max;
+    /* what is kept back of the machine from tasks that ask for cores or memory */
+    double reserved_cpus;
+    int64_t reserved_memory_bytes;
     bool debug, keep_ended; /* keep_ended: directories of ended tasks are kept */
     const char *http_proxy, *https_proxy, *ftp_proxy, *no_proxy;
     const char *log_level;

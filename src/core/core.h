@@ -28,6 +28,7 @@
 #include "core/records/rows.h"
 #include "core/records/states.h"
 #include "core/resources/scale.h"
+#include "core/sched/needs.h"
 #include "core/sched/opts.h"
 #include "gen/config_numbers.h"
 
@@ -61,9 +62,10 @@ struct core_opts {
 struct core_experiment_spec {
     int32_t owner_id, workspace_id; /* workspace_id: for quotas; 0: unknown */
     const char *pool;
-    int32_t slots_per_trial; /* 0: each trial is an auxiliary task without a slot */
-    bool single_node;        /* a trial is never spread over several agents */
-    int32_t priority;        /* 1 … 99; a lower number goes first */
+    int32_t slots_per_trial;  /* 0: each trial is an auxiliary task without a slot */
+    struct sched_needs needs; /* of each container of a trial */
+    bool single_node;         /* a trial is never spread over several agents */
+    int32_t priority;         /* 1 … 99; a lower number goes first */
     double weight;
     int32_t max_slots; /* -1: no limit */
     int32_t max_restarts;
@@ -95,7 +97,8 @@ struct core_task_spec {
     /* The members from here on belong to tasks that are launched by users. A collection has none of them. */
     int32_t workspace_id;
     const char *description;
-    int32_t slots;     /* 0: the task is an auxiliary task without a slot */
+    int32_t slots; /* 0: the task is an auxiliary task without a slot */
+    struct sched_needs needs;
     int32_t priority;  /* 1 … 99; a lower number goes first */
     int32_t max_slots; /* -1: no limit */
     double weight;
@@ -361,6 +364,8 @@ struct core_event {
             const char *isolation_gap;
             const struct core_device *device;
             size_t device_n;
+            /* the cores and the memory that the agent has for tasks which ask for some; nothing: it does not say */
+            struct sched_needs has;
             /* all containers that the agent still knows, also those that have exited */
             const struct core_container_report *container;
             size_t container_n;
@@ -642,6 +647,9 @@ struct core_agent_view {
     const char *label;           /* "": it has none */
     size_t slot_n, container_n;
     int slots_used, aux_used;
+    /* the cores and the memory for tasks that ask for some, and what such tasks hold of them; nothing in both: the
+     * agent does not say what it has */
+    struct sched_needs has, held;
     /* as long as this number is the same, the agent, its slots and its containers have not changed */
     uint64_t revision;
 };
@@ -742,7 +750,8 @@ bool core_wait_noted(const struct core *c, struct core_job_owner owner, int64_t 
                      struct core_wait_notes *notes, struct core_wait_view *ret);
 /* Says why no set of the pool's agents could hold such an allocation, even if all of them were there and idle; NULL:
  * some set could. */
-const char *core_misfit(const struct core *c, const char *pool, int32_t slots, bool single_node, struct arena *a);
+const char *core_misfit(const struct core *c, const char *pool, int32_t slots, bool single_node,
+                        const struct sched_needs *needs, struct arena *a);
 /* Lists the jobs of a pool in the order in which they will be served. The array is in the arena. */
 size_t core_queue(const struct core *c, const char *pool, struct arena *a, struct core_job_view **ret);
 

@@ -157,6 +157,8 @@ void core_agent_view(const struct agent *agent, struct core_agent_view *ret)
         .label = agent->row.label,
         .slots_used = agent_slots_used(agent),
         .aux_used = agent_aux_used(agent),
+        .has = agent->has,
+        .held = agent_needs_held(agent),
         .revision = agent->revision,
     };
     LIST_FOREACH(k, &agent->containers, in_agent)

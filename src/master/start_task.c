@@ -352,6 +352,16 @@ static int encode_message(struct start *st, struct wire_link_start_task *t, stru
                      st->message.n, START_MESSAGE_MAX);
 }
 
+/* What a task has asked for is also the most that it gets. Of its request and its own limit of memory the smaller one
+ * counts. */
+static void limit_to_request(struct wire_link_task_limits *l, double cpus, int64_t memory_bytes)
+{
+    l->cpus = cpus;
+    l->memory_asked = memory_bytes > 0 && (l->memory_bytes == 0 || memory_bytes <= l->memory_bytes);
+    if (l->memory_asked)
+        l->memory_bytes = memory_bytes;
+}
+
 /* ---- a trial, or a task that removes checkpoints ----------------------------------------------------------------- */
 
 static int encode_start(struct start *st, struct store *db, const struct exp_config *config, const char *config_json,
@@ -374,6 +384,8 @@ static int encode_start(struct start *st, struct store *db, const struct exp_con
                                            .pids = v->resources.process_limit,
                                            .shm_bytes = shm_bytes(st, v->resources.shm_size_bytes),
                                            .disk_bytes = v->resources.disk_limit_bytes};
+    if (s->trial_id) /* a task that removes checkpoints is placed without the experiment's request */
+        limit_to_request(&limits, v->resources.cpus, v->resources.memory_bytes);
     t.limits = &limits;
     /* A task that only removes files of a file system has no use for the experiment's Python, and should not fail
      * because an environment cannot be made any more. */
@@ -425,6 +437,7 @@ static int encode_launched(struct start *st, const struct task_program *p, const
                                            .pids = v->resources.process_limit,
                                            .shm_bytes = shm_bytes(st, v->resources.shm_size_bytes),
                                            .disk_bytes = v->resources.disk_limit_bytes};
+    limit_to_request(&limits, v->resources.cpus, v->resources.memory_bytes);
     t.limits = &limits;
     t.fetch_context = task->context_hash != NULL;
     t.python = python_of(&v->environment, a);

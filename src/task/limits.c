@@ -112,6 +112,8 @@ int64_t limits_out_of_memory(const struct limits *l)
 const char *limits_memory_text(const struct limits *l, struct arena *a)
 {
     uint64_t limit = l->spec->limit.memory_bytes;
-    return limit ? arena_printf(a, "killed: out of memory: the task used %s, its limit", size_text(limit, a))
-                 : "killed: out of memory";
+    if (!limit)
+        return "killed: out of memory";
+    return arena_printf(a, "killed: out of memory: the task used %s, %s", size_text(limit, a),
+                        l->spec->limit.memory_asked ? "all that it asked for (resources.memory)" : "its limit");
 }

@@ -61,15 +61,21 @@ static bool is_permitted(const struct plain_request *r, const struct plain_agent
     return agent->open;
 }
 
+/* Who needs nothing fits anywhere, also where less than nothing is left. */
+static bool has_left(const struct plain_request *r, const struct sched_needs *left)
+{
+    return (r->needs.millicores == 0 || left->millicores >= r->needs.millicores) &&
+           (r->needs.memory_bytes == 0 || left->memory_bytes >= r->needs.memory_bytes);
+}
+
 static bool fits_alone(const struct plain_request *r, const struct plain_agent *agent)
 {
-    return agent->empty_slots >= r->slots && (r->slots > 0 || agent->empty_aux > 0);
+    return agent->empty_slots >= r->slots && (r->slots > 0 || agent->empty_aux > 0) && has_left(r, &agent->left);
 }
 
 static bool fits_dedicated(const struct plain_request *r, const struct plain_agent *agent)
 {
-    (void)r;
-    return agent->empty_slots == agent->slots && agent->empty_slots > 0;
+    return agent->empty_slots == agent->slots && agent->empty_slots > 0 && has_left(r, &agent->left);
 }
 
 static size_t find_candidates(const struct plain_snapshot *s, const struct plain_agent *agent,
@@ -85,8 +91,9 @@ static size_t find_candidates(const struct plain_snapshot *s, const struct plain
     return n;
 }
 
-static size_t fit_one_size(const struct candidate *c, size_t n, int needed, struct plain_share *ret)
+static size_t fit_one_size(const struct candidate *c, size_t n, const struct plain_request *r, struct plain_share *ret)
 {
+    int needed = r->slots;
     for (size_t first = 0, end; first < n; first = end) {
         int size = c[first].agent->empty_slots;
         for (end = first; end < n && c[end].agent->empty_slots == size; end++)
@@ -95,20 +102,21 @@ static size_t fit_one_size(const struct candidate *c, size_t n, int needed, stru
         if (needed % size != 0 || taken > end - first)
             continue;
         for (size_t i = 0; i < taken; i++)
-            ret[i] = (struct plain_share){c[first + i].index, size};
+            ret[i] = (struct plain_share){c[first + i].index, size, r->needs};
         return taken;
     }
     return 0;
 }
 
-static size_t fit_any_size(const struct candidate *c, size_t n, int needed, struct plain_share *ret)
+static size_t fit_any_size(const struct candidate *c, size_t n, const struct plain_request *r, struct plain_share *ret)
 {
+    int needed = r->slots;
     size_t taken = 0;
     for (size_t i = 0; i < n && needed > 0; i++) {
         int size = c[i].agent->empty_slots;
         if (size > needed)
             continue;
-        ret[taken++] = (struct plain_share){c[i].index, size};
+        ret[taken++] = (struct plain_share){c[i].index, size, r->needs};
         needed -= size;
     }
     return needed == 0 ? taken : 0;
@@ -122,22 +130,36 @@ size_t plain_fit(const struct plain_snapshot *s, const struct plain_agent *agent
     size_t n = find_candidates(s, agent, r, fits_alone, c);
     if (n > 0) {
         qsort(c, n, sizeof(*c), by_preference);
-        (*ret)[0] = (struct plain_share){c[0].index, r->slots};
+        (*ret)[0] = (struct plain_share){c[0].index, r->slots, r->needs};
         return 1;
     }
     if (r->single_agent || r->slots <= 1)
         return 0;
     n = find_candidates(s, agent, r, fits_dedicated, c);
     qsort(c, n, sizeof(*c), by_size);
-    size_t taken = fit_one_size(c, n, r->slots, *ret);
-    return taken == 0 && s->opts.allow_heterogeneous_fits ? fit_any_size(c, n, r->slots, *ret) : taken;
+    size_t taken = fit_one_size(c, n, r, *ret);
+    return taken == 0 && s->opts.allow_heterogeneous_fits ? fit_any_size(c, n, r, *ret) : taken;
+}
+
+static void take_needs(struct plain_agent *agent, const struct plain_share *share, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        agent[share[i].agent].left.millicores -= share[i].needs.millicores;
+        agent[share[i].agent].left.memory_bytes -= share[i].needs.memory_bytes;
+    }
 }
 
 static void take_share(struct plain_agent *agent, const struct plain_share *share, size_t n)
 {
+    take_needs(agent, share, n);
     for (size_t i = 0; i < n; i++)
         *(share[i].slots > 0 ? &agent[share[i].agent].empty_slots
                              : &agent[share[i].agent].empty_aux) -= share[i].slots > 0 ? share[i].slots : 1;
+}
+
+static int64_t at_most(int64_t n, int64_t most)
+{
+    return n < most ? n : most;
 }
 
 static void give_back_share(struct plain_agent *agent, const struct plain_share *share, size_t n)
@@ -151,6 +173,8 @@ static void give_back_share(struct plain_agent *agent, const struct plain_share 
                                                                            : to->slots;
         else
             to->empty_aux = to->empty_aux + 1 < to->aux ? to->empty_aux + 1 : to->aux;
+        to->left.millicores = at_most(to->left.millicores + share[i].needs.millicores, to->has.millicores);
+        to->left.memory_bytes = at_most(to->left.memory_bytes + share[i].needs.memory_bytes, to->has.memory_bytes);
     }
 }
 
@@ -269,7 +293,8 @@ static bool has_turn(const struct plan *p, const struct plain_request *r, int ra
  */
 static bool are_alike(const struct plan *p, const struct plain_request *a, const struct plain_request *b)
 {
-    if (a->slots != b->slots || a->single_agent != b->single_agent || a->quotas != b->quotas)
+    if (a->slots != b->slots || a->single_agent != b->single_agent || a->quotas != b->quotas ||
+        memcmp(&a->needs, &b->needs, sizeof(a->needs)) != 0)
         return false;
     if (p->s->opts.allow_heterogeneous_fits && a->slots > 1 && !a->single_agent)
         return a == b;
@@ -302,8 +327,9 @@ static size_t fit_into_what_leaves(struct plan *p, const struct plain_request *r
 {
     size_t leaving = 0;
     for (size_t i = 0; i < p->s->request_n; i++)
-        leaving += p->s->request[i].state == SCHED_RELEASING && p->s->request[i].slots > 0;
-    if (!p->s->opts.preemption || p->releasing || r->slots <= 1 || leaving == 0 || leaving > SCHED_LEAVING_MAX ||
+        leaving += p->s->request[i].state == SCHED_RELEASING && (p->s->request[i].slots > 0) == (r->slots > 0);
+    bool in_pieces = r->slots > 1 || r->needs.millicores > 0 || r->needs.memory_bytes > 0;
+    if (!p->s->opts.preemption || p->releasing || !in_pieces || leaving == 0 || leaving > SCHED_LEAVING_MAX ||
         p->kept_n >= SCHED_KEPT_MAX)
         return 0;
     struct plain_agent *agent = arena_dup(p->a, p->agent, p->s->agent_n * sizeof(*agent));
@@ -415,6 +441,8 @@ static void serve_requests(const struct plain_snapshot *s, bool zero_slot, struc
     for (size_t i = 0; i < s->request_n; i++)
         p.order[i] = &s->request[i];
     qsort(p.order, s->request_n, sizeof(*p.order), by_turn);
+    for (size_t i = 0; i < ret->allocate_n; i++) /* what was placed with slots, before those without */
+        take_needs(p.agent, ret->allocate[i].share, ret->allocate[i].share_n);
     for (int rank = SCHED_PRIORITY_MIN; rank <= 2 * SCHED_PRIORITY_MAX; rank++) {
         size_t n = try_in_order(&p, rank, failed);
         p.backfilling = p.backfilling || n > 0;
@@ -441,6 +469,7 @@ struct shares {
     struct books books;
     struct arena *a;
     struct plain_decision *ret;
+    struct plain_agent *begun; /* as they are, less the needs of what was placed without slots */
     struct plain_agent *agent; /* as they would be */
     const struct plain_request **order;
     bool *fits_now, *counts, *released; /* by index of the request */
@@ -475,17 +504,25 @@ static bool could_fit(struct shares *f, const struct plain_request *r)
     struct plain_share *share;
     struct plain_request wanted = *r;
     wanted.single_agent = needs_one_agent(f, r);
-    for (size_t i = 0; i < f->s->agent_n; i++)
+    for (size_t i = 0; i < f->s->agent_n; i++) {
         agent[i].empty_slots = agent[i].slots;
-    for (size_t i = 0; i < f->s->request_n; i++)
-        for (size_t k = 0; !f->s->request[i].preemptible && k < f->s->request[i].share_n; k++)
-            agent[f->s->request[i].share[k].agent].empty_slots -= f->s->request[i].share[k].slots;
+        agent[i].left = agent[i].has;
+    }
+    for (size_t i = 0; i < f->s->request_n; i++) {
+        const struct plain_request *other = &f->s->request[i];
+        for (size_t k = 0; !other->preemptible && k < other->share_n; k++)
+            agent[other->share[k].agent].empty_slots -= other->share[k].slots;
+        if (!other->preemptible || other->slots == 0)
+            take_needs(agent, other->share, other->share_n);
+    }
     return plain_fit(f->s, agent, &wanted, f->a, &share) > 0;
 }
 
-/* Of one slot: any that is released will do. */
-static bool has_agent(const struct shares *f, const struct plain_request *r)
+/* Of one slot: any that is released will do, unless it needs cores or memory, too. */
+static bool has_agent(struct shares *f, const struct plain_request *r)
 {
+    if (r->needs.millicores > 0 || r->needs.memory_bytes > 0)
+        return could_fit(f, r);
     for (size_t i = 0; i < f->s->agent_n; i++)
         if (is_permitted(r, &f->s->agent[i]) && f->s->agent[i].slots > 0)
             return true;
@@ -500,7 +537,7 @@ static void find_who_counts(struct shares *f)
         bool can_count = r->slots > 0 && r->slots <= f->capacity;
         if (r->state == SCHED_PENDING && is_over_limit(&f->books, r))
             continue;
-        f->fits_now[i] = r->state == SCHED_PENDING && plain_fit(f->s, f->s->agent, r, f->a, &share) > 0;
+        f->fits_now[i] = r->state == SCHED_PENDING && plain_fit(f->s, f->begun, r, f->a, &share) > 0;
         if (r->state == SCHED_PENDING)
             f->counts[i] = can_count && (f->fits_now[i] || (r->slots == 1 ? has_agent(f, r) : could_fit(f, r)));
         else
@@ -666,6 +703,22 @@ static int room_on(const struct shares *f, const struct plain_request *r, size_t
     return room < f->agent[agent].slots ? room : f->agent[agent].slots;
 }
 
+/* Whether it would have the cores and the memory if everything smaller were gone. */
+static bool has_room_of_needs(const struct shares *f, const struct plain_request *r, size_t agent)
+{
+    struct plain_agent *after = arena_dup(f->a, f->agent, f->s->agent_n * sizeof(*after));
+    for (size_t i = 0; i < f->s->request_n; i++)
+        if (may_be_stopped(f, &f->s->request[i], r))
+            take_needs(after, f->s->request[i].share, f->s->request[i].share_n);
+    struct sched_needs stopped = {f->agent[agent].left.millicores - after[agent].left.millicores,
+                                  f->agent[agent].left.memory_bytes - after[agent].left.memory_bytes};
+    struct sched_needs left = {at_most(f->agent[agent].left.millicores + stopped.millicores,
+                                       f->agent[agent].has.millicores),
+                               at_most(f->agent[agent].left.memory_bytes + stopped.memory_bytes,
+                                       f->agent[agent].has.memory_bytes)};
+    return has_left(r, &left);
+}
+
 static int by_ease(const void *pa, const void *pb)
 {
     const struct candidate *a = pa, *b = pb;
@@ -682,7 +735,7 @@ static size_t find_agents_for(struct shares *f, const struct plain_request *r, i
     for (size_t i = 0; i < f->s->agent_n; i++) {
         const struct plain_agent *agent = &f->agent[i];
         if (is_permitted(r, agent) && (size == 0 || agent->slots == size) &&
-            room_on(f, r, i) >= (size == 0 ? r->slots : size))
+            room_on(f, r, i) >= (size == 0 ? r->slots : size) && has_room_of_needs(f, r, i))
             ret[n++] = (struct candidate){i, agent, 0, hash_of(r->allocation_id) - hash_of(agent->id)};
     }
     qsort(ret, n, sizeof(*ret), by_ease);
@@ -694,7 +747,7 @@ static size_t choose_agents(struct shares *f, const struct plain_request *r, str
 {
     struct candidate *c = arena_array(f->a, struct candidate, f->s->agent_n + 1);
     if (find_agents_for(f, r, 0, c) > 0) {
-        ret[0] = (struct plain_share){c[0].index, r->slots};
+        ret[0] = (struct plain_share){c[0].index, r->slots, r->needs};
         return 1;
     }
     for (int size = r->slots; size > 0 && !needs_one_agent(f, r); size--) {
@@ -702,7 +755,7 @@ static size_t choose_agents(struct shares *f, const struct plain_request *r, str
         if (r->slots % size != 0 || find_agents_for(f, r, size, c) < wanted)
             continue;
         for (size_t i = 0; i < wanted; i++)
-            ret[i] = (struct plain_share){c[i].index, size};
+            ret[i] = (struct plain_share){c[i].index, size, r->needs};
         return wanted;
     }
     return 0;
@@ -725,9 +778,16 @@ static bool lacks_room(const struct shares *f, const struct plain_share *share, 
                        const struct plain_request *victim)
 {
     for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < victim->share_n; k++)
-            if (victim->share[k].agent == share[i].agent && f->agent[share[i].agent].empty_slots < share[i].slots)
+        for (size_t k = 0; k < victim->share_n; k++) {
+            const struct plain_agent *agent = &f->agent[share[i].agent];
+            bool cores = share[i].needs.millicores > 0 && share[i].needs.millicores > agent->left.millicores,
+                 memory = share[i].needs.memory_bytes > 0 && share[i].needs.memory_bytes > agent->left.memory_bytes;
+            if (victim->share[k].agent != share[i].agent)
+                continue;
+            if (agent->empty_slots < share[i].slots || (cores && victim->needs.millicores > 0) ||
+                (memory && victim->needs.memory_bytes > 0))
                 return true;
+        }
     return false;
 }
 
@@ -872,7 +932,7 @@ static void serve_single(struct shares *f)
 
 static void start_again(struct shares *f, size_t placed_before)
 {
-    f->agent = arena_dup(f->a, f->s->agent, f->s->agent_n * sizeof(*f->agent));
+    f->agent = arena_dup(f->a, f->begun, f->s->agent_n * sizeof(*f->agent));
     f->books = open_books(f->s, f->a);
     memset(f->released, 0, f->s->request_n * sizeof(*f->released));
     f->releasing = false;
@@ -901,6 +961,9 @@ static void share_fairly(const struct plain_snapshot *s, struct arena *a, struct
             place_request(&f, f.order[i]);
     for (size_t i = 0; i < s->agent_n; i++)
         f.capacity += s->agent[i].slots;
+    f.begun = arena_dup(a, s->agent, s->agent_n * sizeof(*s->agent));
+    for (size_t i = 0; i < ret->allocate_n; i++)
+        take_needs(f.begun, ret->allocate[i].share, ret->allocate[i].share_n);
     find_who_counts(&f);
     size_t placed = ret->allocate_n;
     for (int plans = 1; plans <= SCHED_PLANS_MAX; plans++) {

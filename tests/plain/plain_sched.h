@@ -8,12 +8,14 @@
 struct plain_share {
     size_t agent; /* index in the snapshot */
     int slots;
+    struct sched_needs needs;
 };
 
 struct plain_agent {
     const char *id;
     bool open;
     int slots, empty_slots, aux, empty_aux;
+    struct sched_needs has, left;
 };
 
 struct plain_quota {
@@ -26,6 +28,7 @@ struct plain_request {
     int64_t queue_position, submitted_us, request_us;
     double weight;
     int max_slots, slots;
+    struct sched_needs needs; /* of each container */
     bool single_agent, preemptible;
     const size_t *quota; /* indexes in the snapshot */
     size_t quota_n;

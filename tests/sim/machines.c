@@ -86,6 +86,7 @@ static void launch_one(struct sim *sim)
     struct sim_provider *p = &sim->provider;
     struct sim_agent *a = free_place(sim);
     *a = (struct sim_agent){.slots = p->slots,
+                            .has = p->has,
                             .machine = p->stillborn ? MACHINE_STOPPED : MACHINE_RUNS,
                             .launch_us = sim->now_us};
     snprintf(a->id, sizeof(a->id), "m%d", ++p->launched);

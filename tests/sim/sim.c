@@ -343,6 +343,19 @@ static bool crashes_here(struct sim *sim, enum sim_crash where)
 }
 
 /* Commits the rows, then carries out the other effects. Returns false if the master has died before it could answer. */
+/* Checks that the tasks on an agent have asked for no more of cores and memory than the agent has. */
+static void check_needs(struct sim *sim)
+{
+    struct core_agent_view view;
+    for (int i = 0; i < sim->agent_n; i++) {
+        const struct sim_agent *a = &sim->agent[i];
+        if (!a->connected || !core_agent_by_id(sim->core, a->id, &view))
+            continue;
+        assert_true(view.held.millicores >= 0 && view.held.millicores <= a->has.millicores);
+        assert_true(view.held.memory_bytes >= 0 && view.held.memory_bytes <= a->has.memory_bytes);
+    }
+}
+
 static bool finish_step(struct sim *sim, const struct core_effects *effects)
 {
     sim->steps++;
@@ -351,6 +364,7 @@ static bool finish_step(struct sim *sim, const struct core_effects *effects)
     tell_rows(sim, effects);
     store_apply(sim->store, effects);
     store_check(sim->store);
+    check_needs(sim);
     sim->timer_us = effects->next_timer_us;
     if (crashes_here(sim, CRASH_AFTER_COMMIT))
         return false;
@@ -401,8 +415,9 @@ static void connect_agent(struct sim *sim, struct sim_agent *a)
 {
     struct core_device device[CORE_DEVICES_MAX];
     struct core_container_report report[SIM_CONTAINERS];
-    struct core_event ev = {.type = CORE_AGENT_CONNECTED,
-                            .agent = {.agent_id = a->id, .pool = a->pool, .device = device, .container = report}};
+    struct core_event ev = {
+        .type = CORE_AGENT_CONNECTED,
+        .agent = {.agent_id = a->id, .pool = a->pool, .device = device, .has = a->has, .container = report}};
     if (!sim->core)
         return;
     for (int i = 0; i < a->slots; i++)
@@ -422,6 +437,14 @@ void sim_add_agent(struct sim *sim, const char *id, int slots)
 {
     struct sim_agent *a = &sim->agent[sim->agent_n++];
     *a = (struct sim_agent){.slots = slots};
+    memcpy(a->id, id, strlen(id));
+    connect_agent(sim, a);
+}
+
+void sim_add_machine(struct sim *sim, const char *id, int slots, int cores, int64_t memory_bytes)
+{
+    struct sim_agent *a = &sim->agent[sim->agent_n++];
+    *a = (struct sim_agent){.slots = slots, .has = needs_of(cores, memory_bytes)};
     memcpy(a->id, id, strlen(id));
     connect_agent(sim, a);
 }
@@ -726,6 +749,7 @@ int sim_create(struct sim *sim, const struct sim_experiment *x)
         .workspace_id = x->workspace,
         .pool = "default",
         .slots_per_trial = x->slots,
+        .needs = x->needs,
         .priority = x->priority > 0 ? x->priority : 42,
         .weight = 1,
         .max_slots = -1,
@@ -761,6 +785,7 @@ int sim_launch(struct sim *sim, const struct sim_task *t, struct error *err)
                                         .pool = t->pool ? t->pool : "default",
                                         .description = "made up",
                                         .slots = t->slots,
+                                        .needs = t->needs,
                                         .priority = t->priority != 0 ? t->priority : 42,
                                         .max_slots = t->max_slots > 0 ? t->max_slots : -1,
                                         .weight = 1,

@@ -25,6 +25,7 @@ enum { SIM_AGENTS = 16, SIM_CONTAINERS = 64, SIM_EXPERIMENTS = 128, SIM_TRIALS =
 struct sim_experiment {
     int owner /* 0: 1 */, workspace;
     int slots, priority /* 0: 42 */, max_restarts, preemption_timeout_s /* 0: 3600 */;
+    struct sched_needs needs;
     const char *searcher; /* NULL: the searcher is single */
     bool paused;
     int max_time_ms; /* of a run; 0: no limit */
@@ -46,6 +47,7 @@ struct sim_experiment {
 struct sim_task {
     enum task_kind kind;
     int slots, priority /* 0: 42 */, max_slots /* 0: no limit */;
+    struct sched_needs needs;
     const char *pool; /* NULL: default */
     int ms;           /* how long it runs; 0: for ever */
     int exit_code;
@@ -95,6 +97,7 @@ enum sim_machine {
 struct sim_agent {
     char id[16];
     int slots;
+    struct sched_needs has;
     bool connected;
     enum sim_machine machine;
     bool taken_back; /* its provider has given notice */
@@ -107,6 +110,7 @@ struct sim_agent {
 /* The provider of an elastic pool (machines.c). */
 struct sim_provider {
     int slots; /* the slots of each machine; 0: the pool is not elastic */
+    struct sched_needs has;
     int launched;
     int64_t due_us;
     uint64_t order; /* the number of the order that is to be carried out, or of the last one that was */
@@ -159,7 +163,8 @@ void sim_add_other_pool(struct sim *sim); /* adds a pool called "other"; to be c
 /* Adds a line to the story. */
 void sim_tell(struct sim *sim, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void sim_set_sched(struct sim *sim, const struct sched_opts *opts); /* to be called before anything else happens */
-void sim_add_agent(struct sim *sim, const char *id, int slots);
+void sim_add_agent(struct sim *sim, const char *id, int slots);     /* it does not say what else its machine has */
+void sim_add_machine(struct sim *sim, const char *id, int slots, int cores, int64_t memory_bytes);
 void sim_add_other_agent(struct sim *sim, const char *id, int slots); /* adds an agent to the other pool */
 /* The connection breaks for so long; tasks go on running. */
 void sim_agent_away(struct sim *sim, const char *id, int64_t ms);

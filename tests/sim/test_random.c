@@ -17,6 +17,7 @@ static struct sim_experiment random_experiment(struct rng *rng)
     bool single = one_of(rng, 2);
     return (struct sim_experiment){
         .slots = one_of(rng, 5),
+        .needs = needs_of(one_of(rng, 3) ? 0 : one_of(rng, 9) / 2.0, one_of(rng, 2) ? 0 : 1 + one_of(rng, 40)),
         .priority = 40 + one_of(rng, 3),
         .max_restarts = one_of(rng, 3),
         .paused = one_of(rng, 4) == 0,
@@ -125,11 +126,16 @@ static void random_run(uint64_t seed)
     sim_init(&the_sim, seed);
     the_sim.quiet = true;
     sim_add_other_pool(&the_sim);
-    sim_add_agent(&the_sim, "a1", 4);
-    sim_add_agent(&the_sim, "a2", 4);
-    sim_add_agent(&the_sim, "a3", 2);
+    sim_add_machine(&the_sim, "a1", 4, 8, 64);
+    sim_add_machine(&the_sim, "a2", 4, 4, 40);
+    sim_add_machine(&the_sim, "a3", 2, 4, 100);
     sim_add_other_agent(&the_sim, "b1", 4);
     sim_add_other_agent(&the_sim, "b2", 2);
+    for (int i = 3; i < 5; i++) /* they tell it when they connect again */
+        the_sim.agent[i].has = needs_of(6, 50);
+    for (int i = 3; i < 5; i++)
+        sim_agent_away(&the_sim, the_sim.agent[i].id, 1);
+    sim_run(&the_sim, 100);
     for (int round = 0; round < ROUNDS; round++) {
         int what = one_of(&rng, 4);
         struct sim_experiment x = random_experiment(&rng);

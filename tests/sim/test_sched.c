@@ -26,15 +26,17 @@ struct world {
     struct sched_quota quota[QUOTAS];
     struct sched_quotas quotas[QUOTA_SETS];
     size_t quota_index[QUOTA_SETS][SCHED_QUOTAS_MAX];
-    bool has_quotas;
+    bool has_quotas, has_needs;
     struct sched_job job[JOBS];
     char job_id[JOBS][16];
     int job_slots[JOBS]; /* the slots of each request of the job; -1: its requests have different sizes */
+    struct sched_needs job_needs[JOBS];
     struct sched_request request[REQUESTS];
     char request_id[REQUESTS][16];
     bool open[REQUESTS];
-    long placed, gangs, borrowed, released; /* counted so that a run can show that it has tested something */
-    long why[SCHED_WHY_NEXT + 1];
+    /* counted so that a run can show that it has tested something */
+    long placed, gangs, borrowed, released, needy;
+    long why[SCHED_WHY_NEXT + 1], lacks[SCHED_LACKS_BOTH + 1];
     const char *blocked[REQUESTS][2];
     int next_id;
 };
@@ -51,6 +53,22 @@ static bool once_in(struct world *w, int n)
 
 /* ---- changes ----------------------------------------------------------------------------------------------------- */
 
+/* An agent of an older version does not tell what it has. */
+static struct sched_needs random_machine(struct world *w)
+{
+    if (once_in(w, 6))
+        return (struct sched_needs){0};
+    return (struct sched_needs){1000 * (1 + random_upto(w, 16)), 10 * (1 + random_upto(w, 10))};
+}
+
+static struct sched_needs random_needs(struct world *w)
+{
+    struct sched_needs none = {0};
+    return !w->has_needs || once_in(w, 2)
+               ? none
+               : (struct sched_needs){500 * random_upto(w, 10), once_in(w, 3) ? 0 : 1 + random_upto(w, 50)};
+}
+
 static void join_agent(struct world *w, size_t i)
 {
     static const int sizes[] = {0, 1, 2, 4, 4, 8, 8, 8};
@@ -59,6 +77,7 @@ static void join_agent(struct world *w, size_t i)
     snprintf(w->agent_id[i], sizeof(w->agent_id[i]), "agent-%d", w->next_id++);
     *agent = (struct sched_agent){
         .id = w->agent_id[i], .open = true, .slots = slots, .empty_slots = slots, .aux = aux, .empty_aux = aux};
+    agent->has = agent->left = random_machine(w);
     sched_agent_join(w->sched, agent);
     w->present[i] = true;
 }
@@ -74,6 +93,11 @@ static void set_agent(struct world *w, size_t i, bool open, bool fewer_slots)
     if (!open) {
         to.slots = held;
         to.empty_slots = to.empty_aux = 0;
+        to.has = to.left = (struct sched_needs){0};
+    } else if (once_in(w, 4)) { /* the agent came back with less than before, perhaps less than is in use */
+        struct sched_needs less = {1000, 10};
+        needs_add(&to.has, &less, -1);
+        needs_add(&to.left, &less, -1);
     } else if (fewer_slots && agent->empty_slots > 0) {
         to.slots--;
         to.empty_slots--;
@@ -107,6 +131,7 @@ static void add_request(struct world *w, size_t i)
     *r = (struct sched_request){.allocation_id = w->request_id[i],
                                 .job = &w->job[job],
                                 .slots = w->job_slots[job] >= 0 ? w->job_slots[job] : any,
+                                .needs = once_in(w, 5) ? random_needs(w) : w->job_needs[job],
                                 .single_agent = once_in(w, 6),
                                 .preemptible = !once_in(w, 5),
                                 .request_us = w->now_us};
@@ -119,7 +144,7 @@ static void add_request(struct world *w, size_t i)
     w->open[i] = true;
 }
 
-static void give_back(struct world *w, const struct sched_share *share)
+static void give_back(struct world *w, const struct sched_request *r, const struct sched_share *share)
 {
     struct sched_agent *agent = share->agent, to = *agent;
     if (!agent->open) {
@@ -129,6 +154,8 @@ static void give_back(struct world *w, const struct sched_share *share)
     } else {
         to.empty_aux = to.empty_aux + 1 < to.aux ? to.empty_aux + 1 : to.aux;
     }
+    if (agent->open)
+        needs_add_upto(&to.left, &r->needs, &to.has);
     sched_agent_set(w->sched, agent, &to);
 }
 
@@ -138,7 +165,7 @@ static void end_request(struct world *w, size_t i)
     while (r->share_n > 0) {
         struct sched_share share = r->share[0];
         sched_request_gave_back(w->sched, r, share.agent);
-        give_back(w, &share);
+        give_back(w, r, &share);
     }
     sched_request_remove(w->sched, r);
     w->open[i] = false;
@@ -262,7 +289,9 @@ static void look_at_agents(struct world *w, struct view *v, struct arena *a)
                                                             .slots = g->slots,
                                                             .empty_slots = g->empty_slots,
                                                             .aux = g->aux,
-                                                            .empty_aux = g->empty_aux};
+                                                            .empty_aux = g->empty_aux,
+                                                            .has = g->has,
+                                                            .left = g->left};
     }
     v->snapshot.agent = agent;
 }
@@ -287,7 +316,7 @@ static void look_at_requests(struct world *w, struct view *v, struct arena *a)
             continue;
         struct plain_share *share = arena_array(a, struct plain_share, r->share_n + 1);
         for (size_t k = 0; k < r->share_n; k++)
-            share[k] = (struct plain_share){agent_index(v, r->share[k].agent), r->share[k].slots};
+            share[k] = (struct plain_share){agent_index(v, r->share[k].agent), r->share[k].slots, r->needs};
         v->request[v->snapshot.request_n] = r;
         request[v->snapshot.request_n++] = (struct plain_request){.allocation_id = r->allocation_id,
                                                                   .job_id = r->job->job_id,
@@ -298,6 +327,7 @@ static void look_at_requests(struct world *w, struct view *v, struct arena *a)
                                                                   .weight = r->job->weight,
                                                                   .max_slots = r->job->max_slots,
                                                                   .slots = r->slots,
+                                                                  .needs = r->needs,
                                                                   .single_agent = r->single_agent,
                                                                   .preemptible = r->preemptible,
                                                                   .blocked_agent = r->blocked_agent,
@@ -357,8 +387,10 @@ static void print_difference(const struct view *v, const struct sched_decision *
     print_message("policy %d preemption %d fitting %d heterogeneous %d aging %lld\n", s->opts.policy,
                   s->opts.preemption, s->opts.fitting, s->opts.allow_heterogeneous_fits, (long long)s->opts.aging_us);
     for (size_t i = 0; i < s->agent_n; i++)
-        print_message("%s open %d slots %d/%d aux %d/%d\n", s->agent[i].id, s->agent[i].open, s->agent[i].empty_slots,
-                      s->agent[i].slots, s->agent[i].empty_aux, s->agent[i].aux);
+        print_message("%s open %d slots %d/%d aux %d/%d cores %lld/%lld memory %lld/%lld\n", s->agent[i].id,
+                      s->agent[i].open, s->agent[i].empty_slots, s->agent[i].slots, s->agent[i].empty_aux,
+                      s->agent[i].aux, (long long)s->agent[i].left.millicores, (long long)s->agent[i].has.millicores,
+                      (long long)s->agent[i].left.memory_bytes, (long long)s->agent[i].has.memory_bytes);
     for (size_t i = 0; i < s->request_n; i++) {
         const struct plain_request *r = &s->request[i];
         print_message("%s %s slots %d priority %d position %lld age %lld state %d%s%s blocked %zu holds",
@@ -367,7 +399,8 @@ static void print_difference(const struct view *v, const struct sched_decision *
                       r->preemptible ? " preemptible" : "", r->blocked_n);
         for (size_t k = 0; k < r->share_n; k++)
             print_message(" %s:%d", s->agent[r->share[k].agent].id, r->share[k].slots);
-        print_message(" (weight %g, max %d)%s", r->weight, r->max_slots, r->borrows ? " borrows" : "");
+        print_message(" (weight %g, max %d, needs %lld %lld)%s", r->weight, r->max_slots,
+                      (long long)r->needs.millicores, (long long)r->needs.memory_bytes, r->borrows ? " borrows" : "");
         for (size_t k = 0; k < r->quota_n; k++)
             print_message(" quota %zu", r->quota[k]);
         print_message("\n");
@@ -410,6 +443,24 @@ static void same_decision(const struct view *v, struct sched_decision *found, st
             print_difference(v, found, wanted);
         assert_true(there);
     }
+}
+
+/* Checks that no placement was made on an agent beyond what the agent has of cores and memory, with all that lies
+ * there. */
+static void check_needs(struct world *w, const struct sched_decision *d)
+{
+    struct sched_needs held[AGENTS] = {0};
+    for (size_t i = 0; i < REQUESTS; i++)
+        for (size_t k = 0; w->open[i] && k < w->request[i].share_n; k++)
+            needs_add(&held[w->request[i].share[k].agent - w->agent], &w->request[i].needs, 1);
+    for (size_t i = 0; i < d->allocate_n; i++)
+        for (size_t k = 0; k < d->allocate[i].share_n; k++) {
+            const struct sched_agent *agent = d->allocate[i].share[k].agent;
+            const struct sched_needs *needs = &d->allocate[i].request->needs, *all = &held[agent - w->agent];
+            assert_true(needs->millicores == 0 || all->millicores <= agent->has.millicores);
+            assert_true(needs->memory_bytes == 0 || all->memory_bytes <= agent->has.memory_bytes);
+            w->needy += needs_any(needs);
+        }
 }
 
 /* Checks that no agent has given out more than it has. */
@@ -494,6 +545,7 @@ static struct plain_agent *idle_agents(const struct view *v, struct arena *a)
     for (size_t i = 0; i < v->snapshot.agent_n; i++) {
         idle[i].empty_slots = idle[i].open ? idle[i].slots : 0;
         idle[i].empty_aux = idle[i].open ? idle[i].aux : 0;
+        idle[i].left = idle[i].has;
     }
     return idle;
 }
@@ -509,6 +561,26 @@ static size_t more_important(const struct view *v, size_t i)
     return n;
 }
 
+/* Checks what the reason says that the request lacks: with that much less to ask for, it would fit. */
+static void check_lack(const struct view *v, size_t i, const struct sched_reason *reason, struct arena *a)
+{
+    struct plain_request less = v->snapshot.request[i];
+    bool now = reason->why == SCHED_WHY_NO_ROOM;
+    const struct plain_agent *agent = now ? v->snapshot.agent : idle_agents(v, a);
+    struct plain_share *share;
+    less.needs = (struct sched_needs){0};
+    bool fits = plain_fit(&v->snapshot, agent, &less, a, &share) > 0;
+    if (!now && v->snapshot.opts.allow_heterogeneous_fits)
+        return; /* such fits may fail on idle agents alone */
+    assert_int_equal(fits, reason->lacks != SCHED_LACKS_SLOTS);
+    less.needs.memory_bytes = v->snapshot.request[i].needs.memory_bytes;
+    if (fits)
+        assert_int_equal(plain_fit(&v->snapshot, agent, &less, a, &share) == 0, reason->lacks == SCHED_LACKS_MEMORY);
+    less.needs = (struct sched_needs){.millicores = v->snapshot.request[i].needs.millicores};
+    if (reason->lacks == SCHED_LACKS_CORES || reason->lacks == SCHED_LACKS_BOTH)
+        assert_int_equal(plain_fit(&v->snapshot, agent, &less, a, &share) == 0, reason->lacks == SCHED_LACKS_CORES);
+}
+
 /* Checks that the reason given for a waiting request is true. */
 static void check_reason(struct world *w, const struct view *v, size_t i, struct arena *a)
 {
@@ -519,6 +591,10 @@ static void check_reason(struct world *w, const struct view *v, size_t i, struct
         open_n += v->snapshot.agent[k].open;
     sched_why(w->sched, v->request[i], &reason);
     w->why[reason.why]++;
+    if (reason.why == SCHED_WHY_NEVER || reason.why == SCHED_WHY_NO_ROOM) {
+        w->lacks[reason.lacks]++;
+        check_lack(v, i, &reason, a);
+    }
     assert_int_equal(reason.why == SCHED_WHY_NO_AGENTS, v->snapshot.agent_n == 0);
     if (v->snapshot.agent_n > 0) /* before there has been an agent, nothing ages */
         assert_int_equal(reason.ahead, fair ? 0 : more_important(v, i));
@@ -563,6 +639,7 @@ static void pass_and_compare(struct world *w)
     sched_pass(w->sched, w->now_us, &a, &found);
     same_decision(&v, &found, &wanted);
     check_books(w);
+    check_needs(w, &found);
     check_quotas(w, &found);
     check_line(w);
     check_reasons(w);
@@ -588,6 +665,7 @@ static void begin_world(struct world *w, long seed)
     random_opts(w, &opts);
     w->sched = sched_new(&opts, &w->ledger);
     w->has_quotas = once_in(w, 2);
+    w->has_needs = once_in(w, 2);
     make_quotas(w);
     for (size_t i = 0; i < JOBS; i++) {
         snprintf(w->job_id[i], sizeof(w->job_id[i]), "job-%zu", i);
@@ -598,6 +676,7 @@ static void begin_world(struct world *w, long seed)
                                        .submitted_us = (int64_t)i / 2,
                                        .queue_position = (int64_t)i / 2};
         w->job_slots[i] = sizes[random_upto(w, 10)];
+        w->job_needs[i] = random_needs(w);
     }
 }
 
@@ -624,7 +703,8 @@ static void test_random__decides_as_the_obvious_one(void **state)
     (void)state;
     static struct world w;
     long seed = from_environment("TEST_SEED", 1), passes = from_environment("TEST_PASSES", 20000);
-    long placed = 0, gangs = 0, borrowed = 0, released = 0, why[SCHED_WHY_NEXT + 1] = {0};
+    long placed = 0, gangs = 0, borrowed = 0, released = 0, needy = 0, why[SCHED_WHY_NEXT + 1] = {0},
+         lacks[SCHED_LACKS_BOTH + 1] = {0};
     for (long run = 0, done = 0; done < passes; run++) {
         printf("# seed %ld\n", seed + run);
         begin_world(&w, seed + run);
@@ -640,6 +720,9 @@ static void test_random__decides_as_the_obvious_one(void **state)
         released += w.released;
         for (size_t i = 0; i <= SCHED_WHY_NEXT; i++)
             why[i] += w.why[i];
+        for (size_t i = 0; i <= SCHED_LACKS_BOTH; i++)
+            lacks[i] += w.lacks[i];
+        needy += w.needy;
     }
     printf("# %ld placed, %ld of them gangs, %ld of them borrow, %ld wishes to release\n", placed, gangs, borrowed,
            released);
@@ -647,6 +730,12 @@ static void test_random__decides_as_the_obvious_one(void **state)
         printf("# reason %zu given %ld times\n", i, why[i]);
         assert_true(why[i] > 0 || passes < 20000);
     }
+    for (size_t i = 0; i <= SCHED_LACKS_BOTH; i++) {
+        printf("# lack %zu found %ld times\n", i, lacks[i]);
+        assert_true(lacks[i] > 0 || passes < 20000);
+    }
+    printf("# %ld containers placed that need cores or memory\n", needy);
+    assert_true(needy > passes / 100);
     assert_true(borrowed > passes / 1000 || passes < 20000);
     assert_true(placed > passes / 20 && gangs > passes / 1000 && released > passes / 50);
 }

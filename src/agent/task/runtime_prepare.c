@@ -189,6 +189,13 @@ static int capabilities_of(const struct wire_link_start_task *s, uint64_t *ret, 
     return 0;
 }
 
+/* Whether the limit of memory is what the task has asked for, and not less. */
+static bool is_memory_asked(const struct runtime_task *t)
+{
+    const struct wire_link_task_limits *l = t->start->limits;
+    return l && l->memory_asked && l->memory_bytes == t->limits.memory_bytes;
+}
+
 int runtime_fill_spec(const struct runtime_task *t, struct taskspec *ret, struct error *err)
 {
     struct arena *a = (struct arena *)&t->arena;
@@ -202,6 +209,7 @@ int runtime_fill_spec(const struct runtime_task *t, struct taskspec *ret, struct
                              .group = (uint32_t *)t->account.group,
                              .group_n = t->account.group_n,
                              .limit = {.memory_bytes = (uint64_t)t->limits.memory_bytes,
+                                       .memory_asked = is_memory_asked(t),
                                        .processes = (uint64_t)t->limits.processes,
                                        .disk_bytes = (uint64_t)t->limits.disk_bytes},
                              .boot_id = t->boot_id,

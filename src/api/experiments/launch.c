@@ -132,8 +132,9 @@ int launch_check_pool(struct req *r, struct core *core, const struct exp_config 
                       struct error *err)
 {
     const struct exp_resources *wanted = &config->values.resources;
+    const struct sched_needs needs = needs_of(wanted->cpus, wanted->memory_bytes);
     const char *misfit = core_misfit(core, wanted->resource_pool, wanted->slots_per_trial, wanted->is_single_node,
-                                     &r->arena);
+                                     &needs, &r->arena);
     *ret_exceeds_pool = misfit != NULL;
     if (misfit && r->api->defaults.launch_error)
         return error_set(err, ERR_INVALID, "slots requested exceeds cluster capacity (and launch_error is set): %s",

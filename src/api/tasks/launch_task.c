@@ -172,6 +172,7 @@ static void fill_spec(struct req *r, struct launch *l)
         .pool = wanted->resource_pool,
         .description = v->description ? v->description : "",
         .slots = wanted->slots,
+        .needs = needs_of(wanted->cpus, wanted->memory_bytes),
         .priority = wanted->has_priority ? wanted->priority : SCHED_PRIORITY_DEFAULT,
         .max_slots = wanted->has_max_slots ? wanted->max_slots : -1,
         .weight = wanted->weight,
@@ -217,6 +218,8 @@ static void take_row(void *ctx, const struct core_effects *effects)
     row->description = arena_strdup(&r->arena, core->description);
     row->pool = arena_strdup(&r->arena, core->pool);
     row->slots = core->slots;
+    row->millicores = core->millicores;
+    row->memory_bytes = core->memory_bytes;
     row->priority = core->priority;
     row->max_slots = core->max_slots;
     row->weight = core->weight;
@@ -257,7 +260,8 @@ static int launch_step(struct req *r, struct core *core, struct error *err)
     struct launch *l = r->state;
     if (deleted_places_check(r->api->deleted_places, l->row.workspace_id, /* project_id= */ 0, err) < 0)
         return -1;
-    const char *misfit = core_misfit(core, l->spec.pool, l->spec.slots, /* single_node= */ true, &r->arena);
+    const char *misfit = core_misfit(core, l->spec.pool, l->spec.slots, /* single_node= */ true, &l->spec.needs,
+                                     &r->arena);
     l->exceeds_slots = misfit != NULL;
     if (misfit && r->api->defaults.launch_error)
         return error_set(err, ERR_INVALID, "slots requested exceeds cluster capacity (and launch_error is set): %s",

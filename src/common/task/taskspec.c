@@ -14,6 +14,7 @@
 #define ISOLATED 2u
 #define OWN_TERMINALS 4u
 #define OWN_PROCESSES 8u
+#define MEMORY_ASKED 16u
 #define READ_ONLY 1u /* flags of a mount */
 #define MAKE_SOURCE 2u
 
@@ -49,7 +50,8 @@ void taskspec_encode(const struct taskspec *s, struct strbuf *out)
     put_strings(out, s->env);
     put_string(out, s->cwd);
     bytes_u32(out, (s->change_user ? CHANGE_USER : 0u) | (s->isolated ? ISOLATED : 0u) |
-                       (s->own_terminals ? OWN_TERMINALS : 0u) | (s->own_processes ? OWN_PROCESSES : 0u));
+                       (s->own_terminals ? OWN_TERMINALS : 0u) | (s->own_processes ? OWN_PROCESSES : 0u) |
+                       (s->limit.memory_asked ? MEMORY_ASKED : 0u));
     bytes_u32(out, s->uid);
     bytes_u32(out, s->gid);
     bytes_u32(out, (uint32_t)s->group_n);
@@ -130,6 +132,7 @@ int taskspec_decode(const void *data, size_t n, struct arena *a, struct taskspec
     s.isolated = flags & ISOLATED;
     s.own_terminals = flags & OWN_TERMINALS;
     s.own_processes = flags & OWN_PROCESSES;
+    s.limit.memory_asked = flags & MEMORY_ASKED;
     s.uid = cursor_u32(&c);
     s.gid = cursor_u32(&c);
     s.group_n = cursor_count(&c, sizeof(uint32_t));

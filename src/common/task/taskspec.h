@@ -45,6 +45,7 @@ enum { TASKSPEC_TOLD_READY = 'R', TASKSPEC_TOLD_NOT_EXECUTED = 'N', TASKSPEC_TOL
 /* Limits of what the task may take of the machine; 0: no limit. */
 struct taskspec_limits {
     uint64_t memory_bytes, processes;
+    bool memory_asked;   /* memory_bytes is what the task has asked for (resources.memory) */
     uint64_t disk_bytes; /* in its own directory */
 };
 

@@ -34,6 +34,7 @@ void core_spec_of_config(const struct exp_config *c, int32_t owner_id, struct ar
         .pool = arena_strdup(a, r->resource_pool),
         .slots_per_trial = r->slots_per_trial,
         .single_node = r->is_single_node,
+        .needs = needs_of(r->cpus, r->memory_bytes),
         .priority = r->has_priority ? r->priority : PRIORITY,
         .weight = r->weight,
         .max_slots = r->has_max_slots ? r->max_slots : -1,

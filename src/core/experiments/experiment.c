@@ -42,6 +42,8 @@ static int check_spec(const struct core *c, const struct core_experiment_spec *s
         return error_set(err, ERR_INVALID, "resource pool \"%s\" does not exist", spec->pool);
     if (spec->slots_per_trial < 0 || spec->max_restarts < 0 || spec->preemption_timeout_s < 0)
         return error_set(err, ERR_INVALID, "slots_per_trial, max_restarts and preemption_timeout must be 0 or more");
+    if (spec->needs.millicores < 0 || spec->needs.memory_bytes < 0)
+        return error_set(err, ERR_INVALID, "resources.cpus and resources.memory must not be negative");
     if (spec->warm_start_checkpoint && strlen(spec->warm_start_checkpoint) >= CORE_UUID_MAX)
         return error_set(err, ERR_INVALID, "\"%s\" is not a checkpoint's uuid", spec->warm_start_checkpoint);
     if (HASH_COUNT(c->experiments) >= EXPERIMENTS_MAX)

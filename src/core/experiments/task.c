@@ -81,6 +81,8 @@ static int check_launched(const struct core *c, const struct core_task_spec *spe
                          SCHED_PRIORITY_MIN, SCHED_PRIORITY_MAX, spec->priority);
     if (spec->slots < 0 || !(spec->weight >= 0))
         return error_set(err, ERR_INVALID, "resources.slots and resources.weight must not be negative");
+    if (spec->needs.millicores < 0 || spec->needs.memory_bytes < 0)
+        return error_set(err, ERR_INVALID, "resources.cpus and resources.memory must not be negative");
     return 0;
 }
 
@@ -88,6 +90,8 @@ static void launch(struct core *c, struct task *t, const struct core_task_spec *
 {
     struct launched_row row = {.workspace_id = spec->workspace_id,
                                .slots = spec->slots,
+                               .millicores = spec->needs.millicores,
+                               .memory_bytes = spec->needs.memory_bytes,
                                .priority = spec->priority,
                                .max_slots = spec->max_slots,
                                .weight = spec->weight,

@@ -56,8 +56,9 @@ static int check_pool(const struct core *c, const struct batch *b, struct step *
         return error_set(err, ERR_PRECONDITION, "job %s is about to end (%s): its resource pool stays", id,
                          run_state_name(x->row.state));
     cleanup_arena struct arena a = ARENA_INIT;
-    const char *misfit = b->refuse_misfits ? core_misfit(c, name, x->spec.slots_per_trial, x->spec.single_node, &a)
-                                           : NULL;
+    const char *misfit = b->refuse_misfits
+                             ? core_misfit(c, name, x->spec.slots_per_trial, x->spec.single_node, &x->spec.needs, &a)
+                             : NULL;
     if (misfit)
         return error_set(err, ERR_INVALID,
                          "job %s: slots requested exceeds cluster capacity (and launch_error is set): %s", id, misfit);

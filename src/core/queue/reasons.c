@@ -35,14 +35,15 @@ static struct agent_size *size_of(struct agent_size **largest, int slots, struct
 }
 
 /* Counts the agents of a pool by size, as they would be if all of them were there with all their slots, and if an
- * elastic pool were as large as it may be. */
-static const struct agent_size *count_sizes(const struct core *c, const struct pool *p, struct arena *a)
+ * elastic pool were as large as it may be. Agents that have less of cores or memory than `needs` do not count. */
+static const struct agent_size *count_sizes(const struct core *c, const struct pool *p, const struct sched_needs *needs,
+                                            struct arena *a)
 {
     struct agent_size *largest = NULL;
     for (const struct agent *agent = c->agents; agent; agent = agent->hh.next)
-        if (agent->pool == p && agent->presence != AGENT_GONE)
+        if (agent->pool == p && agent->presence != AGENT_GONE && needs_fit(needs, &agent->has))
             size_of(&largest, (int)agent->slot_n, a)->n++;
-    if (!p->elastic)
+    if (!elastic_could_have(p, needs))
         return largest;
     struct agent_size *launched = size_of(&largest, p->opts.scale.slots_per_instance, a);
     size_t most = p->opts.scale.max_instances > 0 ? (size_t)p->opts.scale.max_instances : 0;
@@ -63,7 +64,7 @@ static const struct agent_size *all_sizes(const struct core *c, const struct poo
 {
     struct core_pool_notes *n = notes_of(notes, p);
     if (!n->counted)
-        n->sizes = count_sizes(c, p, a);
+        n->sizes = count_sizes(c, p, &(struct sched_needs){0}, a);
     n->counted = true;
     return n->sizes;
 }
@@ -177,29 +178,114 @@ static void add_misfit(const struct sched_request *r, const struct agent_size *s
         strbuf_addf(out, "; use ≤ %d, or a multiple of one size that enough agents have", largest->slots);
 }
 
-const char *core_misfit(const struct core *c, const char *pool, int32_t slots, bool single_node, struct arena *a)
+/* ---- cores and memory in words ----------------------------------------------------------------------------------- */
+
+static void add_cores(int64_t millicores, struct strbuf *out)
+{
+    strbuf_addf(out, "%g core%s", (double)millicores / 1000, millicores == 1000 ? "" : "s");
+}
+
+/* Adds "1.5 GiB". */
+static void add_bytes(int64_t bytes, struct strbuf *out)
+{
+    static const char *const unit[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    double n = (double)bytes;
+    size_t i = 0;
+    for (; n >= 1024 && i + 1 < sizeof(unit) / sizeof(unit[0]); i++)
+        n /= 1024;
+    strbuf_addf(out, "%.4g %s", n, unit[i]);
+}
+
+/* Adds "needs 8 cores and 64 GiB of memory on each agent: ", of what is asked for. */
+static void add_asked(const struct sched_request *r, struct strbuf *out)
+{
+    strbuf_adds(out, "needs ");
+    if (r->needs.millicores > 0)
+        add_cores(r->needs.millicores, out);
+    if (r->needs.memory_bytes > 0) {
+        strbuf_adds(out, r->needs.millicores > 0 ? " and " : "");
+        add_bytes(r->needs.memory_bytes, out);
+        strbuf_adds(out, " of memory");
+    }
+    strbuf_adds(out, r->slots > 1 && !r->single_agent ? " on each of its agents: " : ": ");
+}
+
+/* The most cores, and the most memory, of an agent of the pool. */
+static struct sched_needs largest_machine(const struct core *c, const struct pool *p)
+{
+    struct sched_needs most = {0};
+    for (const struct agent *agent = c->agents; agent; agent = agent->hh.next) {
+        if (agent->pool != p || agent->presence == AGENT_GONE)
+            continue;
+        most.millicores = agent->has.millicores > most.millicores ? agent->has.millicores : most.millicores;
+        most.memory_bytes = agent->has.memory_bytes > most.memory_bytes ? agent->has.memory_bytes : most.memory_bytes;
+    }
+    return most;
+}
+
+/* Says why no set of agents of the pool has the cores and the memory, although some have the slots. */
+static void add_needs_misfit(const struct core *c, const struct pool *p, const struct sched_request *r,
+                             struct strbuf *out)
+{
+    struct sched_needs most = largest_machine(c, p);
+    bool memory = r->needs.memory_bytes > most.memory_bytes, cores = r->needs.millicores > most.millicores;
+    add_asked(r, out);
+    if (!needs_any(&most)) {
+        strbuf_addf(out, "no agent of pool %s says what its machine has; agents of an older version do not", p->name);
+        return;
+    }
+    if (!memory && !cores) {
+        strbuf_addf(out, "not enough agents of pool %s have that beside the slots", p->name);
+        return;
+    }
+    strbuf_addf(out, "the largest agent of pool %s has ", p->name);
+    if (memory)
+        add_bytes(most.memory_bytes, out);
+    else
+        add_cores(most.millicores, out);
+    strbuf_adds(out, " for tasks");
+}
+
+static bool agents_could_hold(const struct core *c, const struct pool *p, const struct sched_request *r,
+                              struct arena *a)
+{
+    const struct agent_size *able = count_sizes(c, p, &r->needs, a);
+    return r->slots == 0 ? able != NULL : sizes_could_hold(able, r, p->opts.sched.allow_heterogeneous_fits);
+}
+
+const char *core_misfit(const struct core *c, const char *pool, int32_t slots, bool single_node,
+                        const struct sched_needs *needs, struct arena *a)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
     const struct pool *p = pool_find(c, pool);
-    struct sched_request r = {.slots = slots, .single_agent = single_node};
-    if (!p || slots == 0)
+    struct sched_request r = {.slots = slots, .single_agent = single_node, .needs = *needs};
+    if (!p || (slots == 0 && !needs_any(needs)))
         return NULL;
-    const struct agent_size *sizes = count_sizes(c, p, a);
-    if (sizes_could_hold(sizes, &r, p->opts.sched.allow_heterogeneous_fits))
+    const struct agent_size *sizes = count_sizes(c, p, &(struct sched_needs){0}, a);
+    bool slots_fit = slots == 0 ? sizes != NULL : sizes_could_hold(sizes, &r, p->opts.sched.allow_heterogeneous_fits);
+    if (slots_fit && (!needs_any(needs) || agents_could_hold(c, p, &r, a)))
         return NULL;
     if (!sizes)
         strbuf_addf(&text, "pool %s has no agents", p->name);
-    else
+    else if (!slots_fit)
         add_misfit(&r, sizes, p, &text);
+    else
+        add_needs_misfit(c, p, &r, &text);
     return arena_strdup(a, strbuf_str(&text));
 }
 
 /* Says why the open agents cannot hold the request. Agents that are not open might be able to. */
-static void add_never(const struct core *c, const struct pool *p, const struct sched_request *r, struct arena *a,
-                      struct core_wait_notes *notes, struct strbuf *out)
+static void add_never(const struct core *c, const struct pool *p, const struct sched_request *r, enum sched_lack lacks,
+                      struct arena *a, struct core_wait_notes *notes, struct strbuf *out)
 {
     const struct agent_size *all = all_sizes(c, p, a, notes);
-    if (r->slots == 0) {
+    if (lacks != SCHED_LACKS_SLOTS && agents_could_hold(c, p, r, a)) {
+        add_asked(r, out);
+        strbuf_addf(out, "the agents of pool %s that have as much take no new work (disabled, draining or lost)",
+                    p->name);
+    } else if (lacks != SCHED_LACKS_SLOTS) {
+        add_needs_misfit(c, p, r, out);
+    } else if (r->slots == 0) {
         strbuf_addf(out, "needs no slot: no agent of pool %s takes tasks without slots (max_aux_containers_per_agent)",
                     p->name);
     } else if (!sizes_could_hold(all, r, p->opts.sched.allow_heterogeneous_fits)) {
@@ -216,7 +302,7 @@ static bool add_launch(const struct core *c, const struct pool *p, const struct 
                        struct core_wait_notes *notes, struct strbuf *out)
 {
     struct core_pool_view view = {0};
-    if (!p->elastic ||
+    if (!elastic_could_have(p, &r->needs) ||
         (r->slots > 0 && !sizes_could_hold(all_sizes(c, p, a, notes), r, p->opts.sched.allow_heterogeneous_fits)))
         return false;
     elastic_view(c, p, &view);
@@ -259,11 +345,33 @@ static void add_quota(const struct sched_request *r, const struct sched_quota *q
 
 /* ---- what it waits for ------------------------------------------------------------------------------------------- */
 
+/* Says that there are slots, or places, but not with the cores and the memory that the request needs. */
+static void add_no_room_of_needs(const struct pool *p, const struct sched_request *r, enum sched_lack lacks,
+                                 struct strbuf *out)
+{
+    const char *place = r->slots > 0 ? "with the slots free" : "that takes another task without slots";
+    struct sched_needs most = sched_most(p->sched, r, true);
+    add_asked(r, out);
+    strbuf_addf(out, "no agent of pool %s%s %s has as much left", p->name,
+                r->blocked_n > 0 ? " that it may run on" : "", place);
+    if (lacks == SCHED_LACKS_MEMORY && most.memory_bytes < r->needs.memory_bytes) {
+        strbuf_adds(out, "; the most is ");
+        add_bytes(most.memory_bytes > 0 ? most.memory_bytes : 0, out);
+    } else if (lacks == SCHED_LACKS_CORES && most.millicores < r->needs.millicores) {
+        strbuf_adds(out, "; the most is ");
+        add_cores(most.millicores > 0 ? most.millicores : 0, out);
+    }
+}
+
 static void add_no_room(const struct pool *p, const struct sched_request *r, const struct sched_reason *reason,
                         struct strbuf *out)
 {
     const char *where = r->blocked_n > 0 ? " that it may run on" : "";
     const struct agent_size *largest = first_present(sched_sizes(p->sched));
+    if (reason->lacks != SCHED_LACKS_SLOTS) {
+        add_no_room_of_needs(p, r, reason->lacks, out);
+        return;
+    }
     if (r->slots == 0) {
         strbuf_addf(out, "needs no slot: all agents of pool %s%s have as many such tasks as they take", p->name, where);
         return;
@@ -300,7 +408,7 @@ static void add_reason(const struct core *c, const struct pool *p, const struct 
     switch (reason->why) {
     case SCHED_WHY_NO_AGENTS:
         if (p->elastic && r->slots > 0)
-            add_never(c, p, r, a, notes, out);
+            add_never(c, p, r, reason->lacks, a, notes, out);
         else
             strbuf_addf(out, "pool %s has no agents", p->name);
         return;
@@ -313,7 +421,7 @@ static void add_reason(const struct core *c, const struct pool *p, const struct 
         strbuf_addf(out, "log policies of the experiment exclude the agents of pool %s that could hold it", p->name);
         return;
     case SCHED_WHY_NEVER:
-        add_never(c, p, r, a, notes, out);
+        add_never(c, p, r, reason->lacks, a, notes, out);
         return;
     case SCHED_WHY_QUOTA:
         add_quota(r, reason->quota, out);

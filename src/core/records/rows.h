@@ -84,8 +84,9 @@ struct launched_row {
     char task_id[CORE_TASK_ID_MAX];
     char pool[CORE_POOL_MAX];
     int32_t slots;
-    int32_t priority;  /* 1 … 99; a lower number goes first */
-    int32_t max_slots; /* -1: no limit */
+    int64_t millicores, memory_bytes; /* as those of an allocation_row */
+    int32_t priority;                 /* 1 … 99; a lower number goes first */
+    int32_t max_slots;                /* -1: no limit */
     double weight;
     int64_t queue_position; /* as that of an experiment_row */
     int32_t run_id;         /* grows by one with each allocation */
@@ -111,6 +112,8 @@ struct allocation_row {
     int32_t trial_id; /* 0: the allocation belongs to a task of its own */
     int32_t run_id;   /* the run_id that the trial has in this allocation */
     int32_t slots;
+    /* what each of its containers asks for: thousandths of a core, and memory; 0: nothing */
+    int64_t millicores, memory_bytes;
     enum allocation_state state;
     bool ready;
     int64_t request_us, start_us, end_us;

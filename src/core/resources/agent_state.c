@@ -66,6 +66,17 @@ int agent_aux_used(const struct agent *agent)
     return used;
 }
 
+struct sched_needs agent_needs_held(const struct agent *agent)
+{
+    struct sched_needs held = {0};
+    const struct container *k;
+    LIST_FOREACH(k, &agent->containers, in_agent) {
+        const struct allocation_row *row = &k->allocation->row;
+        needs_add(&held, &(struct sched_needs){row->millicores, row->memory_bytes}, 1);
+    }
+    return held;
+}
+
 struct slot *agent_slot(struct agent *agent, int32_t device_id)
 {
     for (size_t i = 0; i < agent->slot_n; i++)

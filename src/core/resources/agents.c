@@ -267,12 +267,14 @@ int agent_connected(struct core *c, const struct core_event *ev, struct error *e
     agent->presence = AGENT_CONNECTED;
     agent->connected_us = c->now_us;
     set_devices(agent, ev->agent.device, ev->agent.device_n);
+    agent->has = ev->agent.has;
     slots_take_troubles(c, agent, ev->agent.trouble, ev->agent.trouble_n);
 
     size_t welcome = c->out->n; /* the index of the welcome, which is sent before all other messages to this agent */
     effect_add(c, CORE_WELCOME_AGENT);
     reconcile_containers(c, agent, ev);
     fill_welcome(c, agent, ev, &c->out->item[welcome]);
+    elastic_saw_machine(agent);
     agent_changed(c, agent);
     return 0;
 }

@@ -50,5 +50,7 @@ void slots_take_troubles(struct core *c, struct agent *agent, const struct core_
 bool slot_usable(const struct agent *agent, const struct slot *s);
 int agent_slots_used(const struct agent *agent);
 int agent_aux_used(const struct agent *agent);
+/* The cores and the memory that the containers on the agent have asked for. */
+struct sched_needs agent_needs_held(const struct agent *agent);
 
 #endif

@@ -54,6 +54,8 @@ struct allocation *allocation_request(struct core *c, struct trial *t)
                                  .run_id = ++t->row.run_id,
                                  .state = ALLOCATION_PENDING,
                                  .slots = t->experiment->spec.slots_per_trial,
+                                 .millicores = t->experiment->spec.needs.millicores,
+                                 .memory_bytes = t->experiment->spec.needs.memory_bytes,
                                  .request_us = c->now_us};
     snprintf(row.id, sizeof(row.id), "%s.%d", t->row.task_id, t->row.run_id - t->row.runs_before_task);
     SET_TEXT(row.task_id, t->row.task_id);
@@ -80,6 +82,8 @@ void allocation_request_for_task(struct core *c, struct task *t, struct pool *po
     struct allocation_row row = {.run_id = next_run(c, t),
                                  .state = ALLOCATION_PENDING,
                                  .slots = t->launched.slots,
+                                 .millicores = t->launched.millicores,
+                                 .memory_bytes = t->launched.memory_bytes,
                                  .request_us = c->now_us};
     snprintf(row.id, sizeof(row.id), "%s.%d", t->row.id, row.run_id);
     SET_TEXT(row.task_id, t->row.id);

@@ -20,9 +20,13 @@ struct elastic {
     struct scale_opts opts;
     struct instances instances;
     struct scale_demand waits; /* what waits, as far as agents could be launched for it */
-    bool listed;               /* the provider has sent a list at least once */
-    uint64_t ordered, seen;    /* numbers of the last order, and of the last order carried out before the latest list */
-    int failures;              /* the number of launches that failed in a row */
+    /* The most cores and the most memory that an agent of the pool had when it connected. has_seen: one has connected
+     * since the master started, so that it is known what a machine has. */
+    struct sched_needs largest;
+    bool has_seen;
+    bool listed;            /* the provider has sent a list at least once */
+    uint64_t ordered, seen; /* numbers of the last order, and of the last order carried out before the latest list */
+    int failures;           /* the number of launches that failed in a row */
     int64_t retry_us;
     char *problem;      /* why the last launch failed; NULL: it succeeded */
     char *list_problem; /* why the provider cannot list its machines; NULL: it has listed them */
@@ -215,9 +219,18 @@ int elastic_listed(struct core *c, const struct core_event *ev, struct error *er
 
 /* ---- the decision ------------------------------------------------------------------------------------------------ */
 
-/* Nothing is launched for a request that the pool could not hold even at its greatest size. */
-static bool calls_for_agents(const struct scale_opts *o, const struct sched_request *r)
+/* Whether a machine of the pool has the cores and the memory. Before one is known, it is taken to have them. */
+static bool machine_has_needs(const struct elastic *e, const struct sched_request *r)
 {
+    return !e->has_seen || needs_fit(&r->needs, &e->largest);
+}
+
+/* Nothing is launched for a request that the pool could not hold even at its greatest size. */
+static bool calls_for_agents(const struct elastic *e, const struct sched_request *r)
+{
+    const struct scale_opts *o = &e->opts;
+    if (!machine_has_needs(e, r))
+        return false;
     if (!scale_counts(r->slots, o->slots_per_instance))
         return false;
     return r->single_agent ? r->slots <= o->slots_per_instance
@@ -235,10 +248,38 @@ void elastic_waits(struct pool *p, const struct sched_request *r, int by)
     struct job *job = container_of(r->job, struct job, sched);
     if (!e)
         return;
-    e->waits.aux += r->slots == 0 ? by : 0;
+    e->waits.aux += r->slots == 0 && machine_has_needs(e, r) ? by : 0;
     e->waits.slots -= slots_of(job);
-    job->calling_slots += calls_for_agents(&e->opts, r) ? by * r->slots : 0;
+    job->calling_slots += calls_for_agents(e, r) ? by * r->slots : 0;
     e->waits.slots += slots_of(job);
+}
+
+static void count_those_with_needs(struct pool *p, int by)
+{
+    const struct allocation *al;
+    TAILQ_FOREACH(al, &p->allocations, in_pool)
+        if (al->known_to_sched && al->request.state == SCHED_PENDING && needs_any(&al->request.needs))
+            elastic_waits(p, &al->request, by);
+}
+
+void elastic_saw_machine(const struct agent *agent)
+{
+    struct pool *p = agent->pool;
+    struct elastic *e = p->elastic;
+    if (!e)
+        return;
+    count_those_with_needs(p, -1); /* what was counted may count no more, and what was not counted may count now */
+    e->has_seen = true;
+    if (agent->has.millicores > e->largest.millicores)
+        e->largest.millicores = agent->has.millicores;
+    if (agent->has.memory_bytes > e->largest.memory_bytes)
+        e->largest.memory_bytes = agent->has.memory_bytes;
+    count_those_with_needs(p, 1);
+}
+
+bool elastic_could_have(const struct pool *p, const struct sched_needs *needs)
+{
+    return p->elastic && machine_has_needs(p->elastic, &(struct sched_request){.needs = *needs});
 }
 
 void elastic_limits(struct pool *p, const struct job *job, int max_slots_before)
@@ -428,8 +469,8 @@ bool elastic_adds_up(const struct core *c, const struct pool *p)
         struct sched_request *r;
         int64_t slots = 0;
         RB_FOREACH(r, sched_job_requests, (struct sched_job_requests *)&job->requests) {
-            waits.aux += r->state == SCHED_PENDING && r->slots == 0;
-            slots += r->state == SCHED_PENDING && calls_for_agents(&e->opts, r) ? r->slots : 0;
+            waits.aux += r->state == SCHED_PENDING && r->slots == 0 && machine_has_needs(e, r);
+            slots += r->state == SCHED_PENDING && calls_for_agents(e, r) ? r->slots : 0;
         }
         waits.slots += scale_job_slots(slots, job->max_slots);
     }

@@ -26,6 +26,10 @@ void elastic_turn(struct core *c, struct pool *p, bool changed);
 void elastic_touch(struct pool *p, const struct agent *agent);
 /* Has to be called when a request begins to wait (by 1), or does not wait any more (by −1). */
 void elastic_waits(struct pool *p, const struct sched_request *r, int by);
+/* Has to be called when an agent has connected and has told what its machine has. */
+void elastic_saw_machine(const struct agent *agent);
+/* Returns whether machines that an elastic pool launches have so many cores and so much memory, as far as is known. */
+bool elastic_could_have(const struct pool *p, const struct sched_needs *needs);
 /* Has to be called when the job's max_slots has changed. */
 void elastic_limits(struct pool *p, const struct job *job, int max_slots_before);
 void elastic_clock_set(struct core *c, int64_t by_us);

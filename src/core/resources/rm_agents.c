@@ -52,6 +52,9 @@ static struct sched_agent offer_of(const struct agent *agent, int aux_max)
     }
     int empty_aux = aux_max - agent_aux_used(agent);
     s.empty_aux = empty_aux > 0 ? empty_aux : 0;
+    struct sched_needs held = agent_needs_held(agent);
+    s.has = s.left = agent->has;
+    needs_add(&s.left, &held, -1);
     return s;
 }
 
@@ -156,6 +159,7 @@ static void tell_requests(struct core *c, struct pool *p)
         al->request = (struct sched_request){.allocation_id = al->row.id,
                                              .job = x ? &job_in_pool(x, p)->sched : &al->job->sched,
                                              .slots = al->row.slots,
+                                             .needs = {al->row.millicores, al->row.memory_bytes},
                                              .single_agent = x ? x->spec.single_node : al->row.slots > 0,
                                              .preemptible = x != NULL,
                                              .request_us = al->row.request_us};

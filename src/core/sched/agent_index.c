@@ -180,6 +180,7 @@ void agent_index_free(struct agent_index *p)
         free(size);
     }
     free(p->undo);
+    free(p->undo_left);
 }
 
 void agent_index_add(struct agent_index *p, struct sched_agent *agent)
@@ -208,6 +209,8 @@ void agent_index_set(struct agent_index *p, struct sched_agent *agent, const str
     agent->empty_slots = to->empty_slots;
     agent->aux = to->aux;
     agent->empty_aux = to->empty_aux;
+    agent->has = to->has;
+    agent->left = to->left;
     count_agent(p, agent, 1);
     sort_in(p, agent);
 }
@@ -223,13 +226,33 @@ static void note_for_undo(struct agent_index *p, struct sched_agent *agent)
     p->undo[p->undo_n++] = (struct undo_entry){agent, agent->empty_slots, agent->empty_aux};
 }
 
+static void note_left_for_undo(struct agent_index *p, struct sched_agent *agent)
+{
+    if (p->undo_left_n == p->undo_left_cap) {
+        p->undo_left_cap = p->undo_left_cap == 0 ? 64 : 2 * p->undo_left_cap;
+        p->undo_left = must_reallocarray(p->undo_left, p->undo_left_cap, sizeof(*p->undo_left));
+    }
+    p->undo_left[p->undo_left_n++] = (struct undo_left){p->undo_n, agent, agent->left};
+    note_for_undo(p, agent);
+}
+
 size_t agent_index_mark(const struct agent_index *p)
 {
     return p->undo_n;
 }
 
-void agent_index_take(struct agent_index *p, const struct sched_share *share, size_t n)
+void agent_index_take_needs(struct agent_index *p, const struct sched_share *share, size_t n,
+                            const struct sched_needs *needs)
 {
+    for (size_t i = 0; i < n && needs_any(needs); i++) {
+        note_left_for_undo(p, share[i].agent);
+        needs_add(&share[i].agent->left, needs, -1);
+    }
+}
+
+void agent_index_take(struct agent_index *p, const struct sched_share *share, size_t n, const struct sched_needs *needs)
+{
+    agent_index_take_needs(p, share, n, needs);
     for (size_t i = 0; i < n; i++) {
         struct sched_agent *agent = share[i].agent;
         note_for_undo(p, agent);
@@ -241,10 +264,23 @@ void agent_index_take(struct agent_index *p, const struct sched_share *share, si
     }
 }
 
+static void give_needs(struct agent_index *p, const struct sched_share *share, size_t n,
+                       const struct sched_needs *needs)
+{
+    for (size_t i = 0; i < n && needs_any(needs); i++) {
+        struct sched_agent *agent = share[i].agent;
+        if (!agent->open)
+            continue;
+        note_left_for_undo(p, agent);
+        needs_add_upto(&agent->left, needs, &agent->has);
+    }
+}
+
 /* Gives back what the shares hold. An agent may have fewer slots than when the share was taken, because slots may have
  * been disabled since. */
-void agent_index_give(struct agent_index *p, const struct sched_share *share, size_t n)
+void agent_index_give(struct agent_index *p, const struct sched_share *share, size_t n, const struct sched_needs *needs)
 {
+    give_needs(p, share, n, needs);
     for (size_t i = 0; i < n; i++) {
         struct sched_agent *agent = share[i].agent;
         if (!agent->open)
@@ -267,8 +303,18 @@ void agent_index_plan(struct agent_index *p, struct sched_agent *agent, int empt
     sort_in(p, agent);
 }
 
+void agent_index_plan_left(struct agent_index *p, struct sched_agent *agent, const struct sched_needs *left)
+{
+    note_left_for_undo(p, agent);
+    agent->left = *left;
+}
+
 void agent_index_undo(struct agent_index *p, size_t mark)
 {
+    while (p->undo_left_n > 0 && p->undo_left[p->undo_left_n - 1].at >= mark) {
+        const struct undo_left *e = &p->undo_left[--p->undo_left_n];
+        e->agent->left = e->left;
+    }
     while (p->undo_n > mark) {
         const struct undo_entry *e = &p->undo[--p->undo_n];
         e->agent->empty_slots = e->empty_slots;
@@ -279,5 +325,5 @@ void agent_index_undo(struct agent_index *p, size_t mark)
 
 void agent_index_commit(struct agent_index *p)
 {
-    p->undo_n = 0;
+    p->undo_n = p->undo_left_n = 0;
 }

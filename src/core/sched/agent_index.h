@@ -5,6 +5,9 @@
  * the hash of their id, so that the one preferred by a request, the nearest at or below the request's own hash, is
  * found in O(log agents).
  *
+ * Cores and memory have no index. Only for a request that needs some, the agents of a bucket are looked at one after
+ * the other until one has enough left.
+ *
  * A pass plans by changing these indexes themselves. Each change is noted in a list (`undo`), so that it can be taken
  * back. */
 #ifndef DET_CORE_SCHED_AGENT_INDEX_H
@@ -41,8 +44,8 @@ struct agent_size {
     int slots;
     size_t n,
         /* n: the agents of this size. whole: those of them that would be idle by the last count (infeasible.c,
-         * room.c) */
-        whole;
+         * room.c). able: those that have the cores and the memory of the request that was looked at last (fits.c) */
+        whole, able;
     struct sched_bucket *idle; /* the bucket of idle agents of this size; NULL: none was ever idle */
     struct agent_size *next;   /* the next smaller size */
 };
@@ -50,6 +53,13 @@ struct agent_size {
 struct undo_entry {
     struct sched_agent *agent;
     int empty_slots, empty_aux; /* the values before the change */
+};
+
+/* A change of cores and memory: beside the entry of `undo` with the index `at`. */
+struct undo_left {
+    size_t at;
+    struct sched_agent *agent;
+    struct sched_needs left;
 };
 
 struct agent_index {
@@ -64,6 +74,8 @@ struct agent_index {
     int room_n[64];    /* room_n[n]: the number of agents that have n + 1 empty slots */
     struct undo_entry *undo;
     size_t undo_n, undo_cap;
+    struct undo_left *undo_left;
+    size_t undo_left_n, undo_left_cap;
 };
 
 void agent_index_init(struct agent_index *p, const struct sched_opts *opts);
@@ -85,16 +97,25 @@ bool agent_index_could_fit(const struct agent_index *p, const struct sched_reque
 bool sizes_could_hold(const struct agent_size *largest_first, const struct sched_request *r,
                       bool allow_heterogeneous_fits);
 
-/* For planning: agent_index_undo(mark) undoes all changes since agent_index_mark() returned that mark. */
+/* For planning: agent_index_undo(mark) undoes all changes since agent_index_mark() returned that mark. `needs` are
+ * those of each share. */
 size_t agent_index_mark(const struct agent_index *p);
-void agent_index_take(struct agent_index *p, const struct sched_share *share, size_t n);
-void agent_index_give(struct agent_index *p, const struct sched_share *share, size_t n);
+void agent_index_take(struct agent_index *p, const struct sched_share *share, size_t n,
+                      const struct sched_needs *needs);
+void agent_index_give(struct agent_index *p, const struct sched_share *share, size_t n,
+                      const struct sched_needs *needs);
+/* Takes the cores and the memory of the shares, but neither slots nor places. */
+void agent_index_take_needs(struct agent_index *p, const struct sched_share *share, size_t n,
+                            const struct sched_needs *needs);
 void agent_index_plan(struct agent_index *p, struct sched_agent *agent, int empty_slots,
                       int empty_aux); /* counts the agent as having so many slots and places free */
+void agent_index_plan_left(struct agent_index *p, struct sched_agent *agent, const struct sched_needs *left);
 void agent_index_undo(struct agent_index *p, size_t mark);
 void agent_index_commit(struct agent_index *p); /* keeps the changes made so far: they cannot be undone any more */
 
 bool sched_is_blocked(const struct sched_request *r, const struct sched_agent *agent);
+/* Returns whether the agent is not blocked for the request, and has the cores and the memory left that it needs. */
+bool sched_may_take(const struct sched_request *r, const struct sched_agent *agent);
 uint64_t
 sched_hash(const char *id); /* the hash of an agent's or a request's id: the first 8 bytes of its MD5, little-endian */
 

@@ -106,7 +106,7 @@ static bool place_at_once(struct pass *p, struct sched_request *r)
         shape_set_add(&p->unfit, r->shape);
         return false;
     }
-    agent_index_take(&p->s->agents, p->s->share, n);
+    agent_index_take(&p->s->agents, p->s->share, n, &r->needs);
     pass_allocate(p, r, p->s->share, n);
     pass_plan_quotas(p, r);
     return true;
@@ -122,9 +122,10 @@ static void give_back_what_leaves(struct pass *p)
     struct sched_request *r;
     TAILQ_FOREACH(r, &p->s->releasing, in_releasing)
         if (r->slots > 0)
-            agent_index_give(&p->s->agents, r->share, r->share_n);
+            agent_index_give(&p->s->agents, r->share, r->share_n, &r->needs);
     for (size_t i = 0; i < p->ret->release_n; i++)
-        agent_index_give(&p->s->agents, p->ret->release[i]->share, p->ret->release[i]->share_n);
+        agent_index_give(&p->s->agents, p->ret->release[i]->share, p->ret->release[i]->share_n,
+                         &p->ret->release[i]->needs);
 }
 
 static size_t fit_into_what_leaves(struct pass *p, const struct sched_request *r)
@@ -177,7 +178,7 @@ static bool serve_gang(struct pass *p, struct sched_request *r, bool may_make_ro
     if (n == 0 && may_make_room)
         n = make_room(p, r);
     if (n > 0) {
-        agent_index_take(&p->s->agents, p->s->share, n);
+        agent_index_take(&p->s->agents, p->s->share, n, &r->needs);
         pass_plan_quotas(p, r);
         p->kept_n++;
         r->granted_in = p->s->pass;
@@ -284,11 +285,15 @@ static void place_zero_slot(struct pass *p)
             walk_push(&walk, line);
         }
     agent_index_undo(&p->s->agents, 0);
+    for (size_t i = 0; i < p->ret->allocate_n; i++)
+        agent_index_take_needs(&p->s->agents, p->ret->allocate[i].share, p->ret->allocate[i].share_n,
+                               &p->ret->allocate[i].request->needs);
+    p->begun_at = agent_index_mark(&p->s->agents);
 }
 
 static void start_again(struct pass *p, size_t placed_before)
 {
-    agent_index_undo(&p->s->agents, 0);
+    agent_index_undo(&p->s->agents, p->begun_at);
     pass_forget_quotas(p);
     p->s->pass++; /* what the last plan granted and released carries the old number, and does not count any more */
     p->releasing = false;

@@ -10,6 +10,11 @@ bool sched_is_blocked(const struct sched_request *r, const struct sched_agent *a
     return false;
 }
 
+bool sched_may_take(const struct sched_request *r, const struct sched_agent *agent)
+{
+    return needs_fit(&r->needs, &agent->left) && !sched_is_blocked(r, agent);
+}
+
 /* Chooses up to `wanted` agents of one bucket, in the request's order of preference. Returns how many it found. */
 static size_t choose_agents(struct sched_bucket *b, const struct sched_request *r, size_t wanted,
                             struct sched_agent **ret)
@@ -17,7 +22,7 @@ static size_t choose_agents(struct sched_bucket *b, const struct sched_request *
     struct agent_index_entry *entry = bucket_first(b, r->hash);
     size_t n = 0;
     for (size_t i = 0; i < b->n && n < wanted; i++, entry = bucket_next(b, entry))
-        if (!sched_is_blocked(r, entry->agent))
+        if (sched_may_take(r, entry->agent))
             ret[n++] = entry->agent;
     return n;
 }
@@ -93,7 +98,7 @@ static size_t take_whole(struct sched_bucket *b, const struct sched_request *r, 
     struct agent_index_entry *entry = bucket_first(b, r->hash);
     size_t n = 0;
     for (size_t i = 0; i < b->n && n < wanted; i++, entry = bucket_next(b, entry))
-        if (!sched_is_blocked(r, entry->agent))
+        if (sched_may_take(r, entry->agent))
             ret[n++] = (struct sched_share){entry->agent, b->key.all};
     return n;
 }
@@ -105,8 +110,9 @@ static size_t fit_one_size(struct agent_index *p, const struct sched_request *r,
     int size = INT32_MAX;
     for (struct sched_bucket *b; (b = idle_below(p, size)); size = b->key.all) {
         size_t wanted = (size_t)(r->slots / b->key.all);
-        if (r->slots % b->key.all == 0 && wanted <= b->n - count_blocked(p, r, is_in_bucket, b))
-            return take_whole(b, r, wanted, ret);
+        if (r->slots % b->key.all == 0 && wanted <= b->n - count_blocked(p, r, is_in_bucket, b) &&
+            take_whole(b, r, wanted, ret) == wanted)
+            return wanted;
     }
     return 0;
 }
@@ -149,14 +155,47 @@ static bool takes_aux(const struct sched_agent *agent, const void *unused)
     return agent->open && agent->aux > 0;
 }
 
-/* blocked_in is the index that holds the request's blocked agents. NULL: blocked agents are not looked at. */
-static bool could_hold(const struct agent_size *sizes, const struct agent_index *blocked_in,
-                       const struct sched_request *r, bool any_sizes)
+static bool is_able(const struct sched_request *r, const struct sched_agent *agent)
+{
+    return agent->open && needs_fit(&r->needs, &agent->has) && !sched_is_blocked(r, agent);
+}
+
+/* Sets size->able to the number of agents of each size that have the cores and the memory that the request needs. */
+static void count_able(const struct agent_index *p, const struct sched_request *r)
+{
+    for (struct agent_size *size = p->sizes; size; size = size->next)
+        size->able = 0;
+    for (const struct sched_agent *agent = p->by_id; agent; agent = agent->hh.next)
+        if (is_able(r, agent))
+            agent->size->able++;
+}
+
+static bool could_hold_without_slots(const struct agent_index *p, const struct sched_request *r)
+{
+    if (!needs_any(&r->needs))
+        return p->aux_agents > count_blocked(p, r, takes_aux, NULL);
+    for (const struct sched_agent *agent = p->by_id; agent; agent = agent->hh.next)
+        if (agent->aux > 0 && is_able(r, agent))
+            return true;
+    return false;
+}
+
+static size_t agents_that_count(const struct agent_index *in, const struct agent_size *size,
+                                const struct sched_request *r)
+{
+    if (!in)
+        return size->n;
+    return needs_any(&r->needs) ? size->able : size->n - count_blocked(in, r, has_size, &size->slots);
+}
+
+/* `in` is the index that holds the agents; count_able() was called if the request needs cores or memory. NULL: of the
+ * agents, only their sizes are looked at. */
+static bool could_hold(const struct agent_size *sizes, const struct agent_index *in, const struct sched_request *r,
+                       bool any_sizes)
 {
     int64_t all = 0;
     for (const struct agent_size *size = sizes; size && size->slots > 0; size = size->next) {
-        size_t blocked_n = !blocked_in ? 0 : count_blocked(blocked_in, r, has_size, &size->slots);
-        int64_t n = (int64_t)(size->n - blocked_n);
+        int64_t n = (int64_t)agents_that_count(in, size, r);
         if (n > 0 && size->slots >= r->slots)
             return true;
         if (r->slots % size->slots == 0 && n >= r->slots / size->slots && !r->single_agent)
@@ -169,7 +208,9 @@ static bool could_hold(const struct agent_size *sizes, const struct agent_index 
 bool agent_index_could_fit(const struct agent_index *p, const struct sched_request *r)
 {
     if (r->slots == 0)
-        return p->aux_agents > count_blocked(p, r, takes_aux, NULL);
+        return could_hold_without_slots(p, r);
+    if (needs_any(&r->needs))
+        count_able(p, r);
     return could_hold(p->sizes, p, r, p->allow_heterogeneous_fits);
 }
 

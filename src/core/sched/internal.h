@@ -75,6 +75,9 @@ struct pass {
         bool borrows;
     } *planned; /* what was counted in quotas, to be taken back at the pass's end */
     size_t planned_n, planned_cap;
+    /* With fair share: a mark of the agents' index. Before it, what requests without slots take of cores and memory in
+     * this pass was taken. */
+    size_t begun_at;
     /* the number of the pass at its beginning; with fair share each further plan of the pass gets the next number */
     uint64_t began;
 };

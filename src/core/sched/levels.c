@@ -122,6 +122,7 @@ static struct sched_shape *shape_of(struct sched_level *l, const struct sched_re
     memset(&key, 0, sizeof(key)); /* the hash includes the padding, so it has to be zero */
     key.fit.slots = r->slots;
     key.fit.single_agent = r->single_agent;
+    key.fit.needs = r->needs;
     key.quotas = r->slots > 0 ? r->job->quotas : NULL;
     if (l->opts->allow_heterogeneous_fits && r->slots > 1 && !r->single_agent)
         key.fit.own = r;

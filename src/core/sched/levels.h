@@ -1,10 +1,10 @@
 /* The requests of a pool by priority and shape, those of each shape in the order of their turns.
  *
- * Requests have the same *shape* if they need as many slots, may be spread or not, and have the same blocked agents and
- * quotas. Shapes that differ in their quotas only are of one *group*: while room only shrinks, requests of one group
- * fit or fail together. So a pass that sees one fail need not look at the thousands like it: it walks over groups, not
- * over requests. Gangs that may take agents of several sizes are the exception: each is a group of its own, because the
- * choice of the largest sizes first can fail with more room and succeed with less.
+ * Requests have the same *shape* if they need as many slots and as much of cores and memory, may be spread or not, and
+ * have the same blocked agents and quotas. Shapes that differ in their quotas only are of one *group*: while room only
+ * shrinks, requests of one group fit or fail together. So a pass that sees one fail need not look at the thousands like
+ * it: it walks over groups, not over requests. Gangs that may take agents of several sizes are the exception: each is a
+ * group of its own, because the choice of the largest sizes first can fail with more room and succeed with less.
  *
  * A group keeps its shapes by what their quotas allow them now, and in the order of their first turns. So a pass does
  * not look at shapes whose quotas are used up, however many there are. quotas.c says which shapes a change concerns. */
@@ -29,6 +29,7 @@ struct sched_shape {
     struct shape_key {
         struct shape_fit {
             int slots, single_agent;
+            struct sched_needs needs;
             /* the list of blocked agents, or the only request of this shape; NULL: the shape needs neither */
             const void *own;
         } fit;                       /* this alone says where it fits */

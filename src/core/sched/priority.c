@@ -26,21 +26,23 @@ static void take_slots(struct pass *p, const struct sched_request *r, size_t n)
     struct sched *s = p->s;
     pass_plan_quotas(p, r);
     if (p->releasing) {
-        projection_take(&s->projection, s->share, n);
+        projection_take(&s->projection, s->share, n, &r->needs);
     } else {
-        agent_index_take(&s->agents, s->share, n);
-        projection_taken(&s->projection, s->share, n);
+        agent_index_take(&s->agents, s->share, n, &r->needs);
+        projection_taken(&s->projection, s->share, n, &r->needs);
     }
 }
 
 /* Keeps places for a gang on slots that are on their way to be free. Otherwise other requests of its priority would
- * take these slots one by one as they come free, above all the requests that were stopped for the gang. Afterwards an
- * agent may have fewer than 0 empty slots, until something on it has ended. */
+ * take these slots one by one as they come free, above all the requests that were stopped for the gang. The same is
+ * done for a request that needs cores or memory, which others could take piece by piece. Afterwards an agent may have
+ * fewer than 0 empty slots, until something on it has ended. */
 static size_t fit_into_what_leaves(struct pass *p, const struct sched_request *r)
 {
     struct sched *s = p->s;
-    if (!s->opts.preemption || p->releasing || r->slots <= 1 || s->releasing_n[1] == 0 ||
-        s->releasing_n[1] > SCHED_LEAVING_MAX)
+    size_t leaving_n = s->releasing_n[r->slots > 0];
+    bool in_pieces = r->slots > 1 || needs_any(&r->needs);
+    if (!s->opts.preemption || p->releasing || !in_pieces || leaving_n == 0 || leaving_n > SCHED_LEAVING_MAX)
         return 0;
     if (p->kept_n >= SCHED_KEPT_MAX || pass_is_too_large(p, r->shape))
         return 0;
@@ -127,6 +129,17 @@ static bool may_stop(const struct pass *p, const struct sched_request *r, const 
     return victim->job->queue_position > r->job->queue_position;
 }
 
+/* Returns false if what the victim gives back cannot be what r lacked, because none of the victim's agents has the
+ * cores and the memory of r left even so. It is asked only of requests that need some: whether such a request fits is
+ * found out by looking at agents one by one. */
+static bool may_help(const struct sched_request *r, const struct sched_request *victim)
+{
+    for (size_t i = 0; i < victim->share_n; i++)
+        if (sched_may_take(r, victim->share[i].agent->projected))
+            return true;
+    return !needs_any(&r->needs);
+}
+
 /* Stops one running request after the other until r fits. 0: it does not fit even then. */
 static size_t fit_after_stopping(struct pass *p, const struct sched_request *r, struct victims *v)
 {
@@ -134,9 +147,10 @@ static size_t fit_after_stopping(struct pass *p, const struct sched_request *r, 
     struct sched_request *victim = p->next_victim;
     for (size_t n; may_stop(p, r, victim);) {
         add_victim(v, victim, p->arena);
-        projection_give(&s->projection, victim->share, victim->share_n);
+        projection_give(&s->projection, victim->share, victim->share_n, &victim->needs);
+        bool helps = may_help(r, victim);
         victim = victim_after(p->level, victim);
-        n = projection_fit(&s->projection, r, s->share);
+        n = helps ? projection_fit(&s->projection, r, s->share) : 0;
         if (n == 0)
             continue;
         p->next_victim = victim;
@@ -250,7 +264,7 @@ static void serve_ranks(struct pass *p, struct sched_level *level)
     }
 }
 
-/* It is called for requests with slots and for requests without, which never compete with each other. */
+/* It is called for requests with slots and for requests without, which compete for cores and memory only. */
 static void serve_levels(struct pass *p, struct sched_level *level)
 {
     p->backfilling = p->releasing = false;
@@ -266,9 +280,24 @@ static void serve_levels(struct pass *p, struct sched_level *level)
     agent_index_undo(&p->s->projection.agents, 0);
 }
 
+/* What the pass has placed with slots leaves less of cores and memory to requests without slots. */
+static void take_needs_of_placed(struct pass *p)
+{
+    struct sched *s = p->s;
+    for (size_t i = 0; i < p->ret->allocate_n; i++) {
+        const struct sched_placement *placed = &p->ret->allocate[i];
+        const struct sched_needs *needs = &placed->request->needs;
+        if (!needs_any(needs))
+            continue;
+        agent_index_take_needs(&s->agents, placed->share, placed->share_n, needs);
+        projection_taken(&s->projection, placed->share, placed->share_n, needs);
+    }
+}
+
 static void pass_by_priority(struct pass *p)
 {
     serve_levels(p, p->s->with_slots);
+    take_needs_of_placed(p);
     serve_levels(p, p->s->without);
 }
 

@@ -19,15 +19,16 @@ void projection_leave(struct projection *pr, struct sched_agent *agent);
 /* Has to be called when what the agent offers has changed other than by planning. */
 void projection_follow(struct projection *pr, struct sched_agent *agent);
 /* Has to be called when a share on the agent begins to leave (by 1), and when it is gone (-1). */
-void projection_leaves(struct projection *pr, const struct sched_share *share, int by);
+void projection_leaves(struct projection *pr, const struct sched_share *share, const struct sched_needs *needs, int by);
 
 /* These functions do what agent_index_fit, agent_index_take and agent_index_give do. Shares name the agents themselves,
  * not the projected agents. */
 size_t projection_fit(struct projection *pr, const struct sched_request *r, struct sched_share *ret);
-void projection_take(struct projection *pr, const struct sched_share *share, size_t n);
-void projection_give(struct projection *pr, const struct sched_share *share, size_t n);
+void projection_take(struct projection *pr, const struct sched_share *share, size_t n, const struct sched_needs *needs);
+void projection_give(struct projection *pr, const struct sched_share *share, size_t n, const struct sched_needs *needs);
 /* Has to be called when the shares were taken from the agents themselves, so that the projected agents change as well.
  * agent_index_undo() undoes this. */
-void projection_taken(struct projection *pr, const struct sched_share *share, size_t n);
+void projection_taken(struct projection *pr, const struct sched_share *share, size_t n,
+                      const struct sched_needs *needs);
 
 #endif

@@ -50,6 +50,38 @@ static bool cannot_ever(const struct sched *s, const struct sched_request *r, en
     return true;
 }
 
+/* Returns whether the request fits now, or could fit on idle agents, if it needed only so much of cores and memory. */
+static bool fits_with(struct sched *s, const struct sched_request *r, struct sched_needs needs, bool now)
+{
+    struct sched_request less = *r;
+    less.needs = needs;
+    return now ? agent_index_fit(&s->agents, &less, s->share) > 0 : agent_index_could_fit(&s->agents, &less);
+}
+
+static enum sched_lack what_lacks(struct sched *s, const struct sched_request *r, bool now)
+{
+    const struct sched_needs none = {0}, cores = {.millicores = r->needs.millicores},
+                             memory = {.memory_bytes = r->needs.memory_bytes};
+    if (!needs_any(&r->needs) || !fits_with(s, r, none, now))
+        return SCHED_LACKS_SLOTS;
+    if (!fits_with(s, r, memory, now))
+        return SCHED_LACKS_MEMORY;
+    return fits_with(s, r, cores, now) ? SCHED_LACKS_BOTH : SCHED_LACKS_CORES;
+}
+
+struct sched_needs sched_most(const struct sched *s, const struct sched_request *r, bool left)
+{
+    struct sched_needs most = {0};
+    for (const struct sched_agent *agent = s->agents.by_id; agent; agent = agent->hh.next) {
+        const struct sched_needs *n = left ? &agent->left : &agent->has;
+        if (!agent->open || sched_is_blocked(r, agent))
+            continue;
+        most.millicores = n->millicores > most.millicores ? n->millicores : most.millicores;
+        most.memory_bytes = n->memory_bytes > most.memory_bytes ? n->memory_bytes : most.memory_bytes;
+    }
+    return most;
+}
+
 void sched_why(struct sched *s, const struct sched_request *r, struct sched_reason *ret)
 {
     struct sched_reason reason = {.granted = r->granted_in == s->pass && s->pass > 0,
@@ -65,6 +97,8 @@ void sched_why(struct sched *s, const struct sched_request *r, struct sched_reas
         else if (reason.quota && reason.why == SCHED_WHY_NEXT)
             reason.why = SCHED_WHY_QUOTA; /* others wait who need not borrow */
     }
+    if (reason.why == SCHED_WHY_NEVER || reason.why == SCHED_WHY_NO_ROOM)
+        reason.lacks = what_lacks(s, r, reason.why == SCHED_WHY_NO_ROOM);
     *ret = reason;
 }
 

@@ -19,9 +19,18 @@ enum sched_why {
     SCHED_WHY_NEXT,      /* nothing prevents it: the next pass places the request */
 };
 
+/* What a request lacks that has no room, or that no set of agents could hold. */
+enum sched_lack {
+    SCHED_LACKS_SLOTS, /* slots, or places for tasks without slots; perhaps more */
+    SCHED_LACKS_CORES,
+    SCHED_LACKS_MEMORY,
+    SCHED_LACKS_BOTH, /* cores and memory together: there is enough of each, but not in one place */
+};
+
 struct sched_reason {
     enum sched_why why;
-    size_t ahead; /* requests of higher priority that wait; without preemption this request waits for them */
+    enum sched_lack lacks; /* set with SCHED_WHY_NEVER and SCHED_WHY_NO_ROOM */
+    size_t ahead;          /* requests of higher priority that wait; without preemption this request waits for them */
     /* the first of those ahead that no set of agents can hold; NULL: there is none */
     const struct sched_request *stuck;
     const struct sched_quota
@@ -33,6 +42,9 @@ struct sched_reason {
 
 /* Says why r waits, as of the last pass. A change since then may have made room for r. */
 void sched_why(struct sched *s, const struct sched_request *r, struct sched_reason *ret);
+/* The largest that an open agent on which the request may run has of cores and of memory, or has left of them. The two
+ * may be of different agents. */
+struct sched_needs sched_most(const struct sched *s, const struct sched_request *r, bool left);
 /* Returns whether any request waits only because it must not run on the agents that could hold it. */
 bool sched_is_any_blocked(const struct sched *s);
 const struct agent_size *

@@ -65,6 +65,7 @@ void sched_agent_join(struct sched *s, struct sched_agent *agent)
 {
     agent->held = 0;
     agent->fixed = 0;
+    agent->fixed_needs = (struct sched_needs){0};
     agent_index_add(&s->agents, agent);
     projection_join(&s->projection, agent);
     if (++s->agent_n <= s->share_cap)
@@ -77,6 +78,8 @@ static void count_held(const struct sched_request *r, const struct sched_share *
 {
     share->agent->held += (size_t)by;
     share->agent->fixed += r->preemptible ? 0 : by * share->slots;
+    if (needs_any(&r->needs) && (!r->preemptible || r->slots == 0))
+        needs_add(&share->agent->fixed_needs, &r->needs, by);
 }
 
 static void forget_shares(struct sched *s, struct sched_request *r, const struct sched_agent *agent)
@@ -89,7 +92,7 @@ static void forget_shares(struct sched *s, struct sched_request *r, const struct
         }
         count_held(r, &r->share[i], -1);
         if (r->state == SCHED_RELEASING)
-            projection_leaves(&s->projection, &r->share[i], -1);
+            projection_leaves(&s->projection, &r->share[i], &r->needs, -1);
     }
     r->share_n = n;
 }
@@ -159,7 +162,7 @@ static void count_leaving(struct sched *s, struct sched_request *r, int by)
 {
     s->releasing_n[r->slots > 0] += (size_t)by;
     for (size_t i = 0; i < r->share_n; i++)
-        projection_leaves(&s->projection, &r->share[i], by);
+        projection_leaves(&s->projection, &r->share[i], &r->needs, by);
 }
 
 static void index_request(struct sched *s, struct sched_request *r)
@@ -445,10 +448,11 @@ static void carry_out(struct sched *s, const struct sched_decision *d)
 {
     for (size_t i = 0; i < d->allocate_n; i++) {
         const struct sched_placement *placement = &d->allocate[i];
-        agent_index_take(&s->agents, placement->share, placement->share_n);
+        const struct sched_needs *needs = &placement->request->needs;
+        agent_index_take(&s->agents, placement->share, placement->share_n, needs);
         set_state(s, placement->request, SCHED_ALLOCATED);
         keep_shares(placement->request, placement->share, placement->share_n);
-        projection_taken(&s->projection, placement->share, placement->share_n);
+        projection_taken(&s->projection, placement->share, placement->share_n, needs);
     }
     agent_index_commit(&s->projection.agents);
     agent_index_commit(&s->agents);

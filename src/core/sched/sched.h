@@ -23,6 +23,7 @@
 #include "common/base/arena.h"
 #include "common/base/hash.h"
 #include "common/base/tree.h"
+#include "core/sched/needs.h"
 #include "core/sched/opts.h"
 #include "core/sched/quotas.h"
 
@@ -54,6 +55,13 @@ struct sched_agent {
     int room;
     struct agent_index_entry by_slots, by_aux;
     UT_hash_handle hh;
+    /* Cores and memory. They stand last, so that requests that need none do not pay for them. `has` and `left` are the
+     * caller's: what the agent has for requests that need some, and what nobody holds of it. If the agent drains, or
+     * does not tell what it has: nothing. */
+    struct sched_needs has, left;
+    /* leaving: of requests that are on their way out. fixed_needs: of requests that are never stopped for a gang,
+     * because they cannot be preempted or have no slots. room_needs: beside `room`, in room.c */
+    struct sched_needs leaving, fixed_needs, room_needs;
 };
 
 struct sched_request;
@@ -112,6 +120,8 @@ struct sched_request {
     int64_t request_us;
     const char *const *blocked_agent; /* ids of agents on which the request must not run */
     size_t blocked_n;
+    /* the cores and the memory that each of its shares has: it has one container on each agent */
+    struct sched_needs needs;
     /* the members from here on are used by the scheduler only */
     enum sched_state state;
     bool backfilled; /* the request was placed while a more important one waited */
@@ -166,7 +176,8 @@ void sched_agent_join(struct sched *s, struct sched_agent *agent);
 void sched_agent_leave(struct sched *s,
                        /* requests that held something on the agent do not hold it any more */
                        struct sched_agent *agent);
-/* Sets what the agent offers from now on: the members open, slots, empty_slots, aux and empty_aux of *to are used. */
+/* Sets what the agent offers from now on: the members open, slots, empty_slots, aux, empty_aux, has and left of *to are
+ * used. */
 void sched_agent_set(struct sched *s, struct sched_agent *agent, const struct sched_agent *to);
 
 void sched_request_add(struct sched *s, struct sched_request *r); /* the request waits from now on */

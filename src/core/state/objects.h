@@ -183,6 +183,7 @@ struct agent {
     uint64_t revision; /* grows whenever something changes that views show of the agent; no value is used twice */
     struct slot *slot; /* the slots, ordered by device id */
     size_t slot_n;
+    struct sched_needs has; /* as the agent's last hello had it */
     struct pool *pool;
     struct sched_agent sched;
     struct pool *offered_to; /* the pool whose scheduler knows the agent; NULL: none */

@@ -122,6 +122,15 @@ static void log_troubles(const struct link *l, const struct wire_link_device_tro
                     log_quote(t[i].reason ? t[i].reason : ""));
 }
 
+/* What the agent says that its machine has. What no machine has counts as nothing. */
+static struct sched_needs offer_of(const struct wire_link_agent_hello *hello)
+{
+    const double cores_max = 1e6;
+    const int64_t memory_max = INT64_C(1) << 53;
+    return needs_of(hello->cpus > 0 && hello->cpus <= cores_max ? hello->cpus : 0,
+                    hello->memory_bytes > 0 && hello->memory_bytes <= memory_max ? hello->memory_bytes : 0);
+}
+
 static struct core_event connected(const struct link *l, const struct wire_link_agent_hello *hello, const char *pool,
                                    struct arena *a)
 {
@@ -142,6 +151,7 @@ static struct core_event connected(const struct link *l, const struct wire_link_
                                          .version = hello->version,
                                          .hostname = hello->hostname,
                                          .isolation_gap = hello->isolated ? "" : hello->isolation_gap,
+                                         .has = offer_of(hello),
                                          .device = device,
                                          .device_n = hello->devices_n,
                                          .container = report,

@@ -2,7 +2,7 @@
 
 -- row: launched_plain into store_launched_task of launched_tasks l, tasks k, users u, allocations al, containers c
 l.task_id AS id,
-l.workspace_id, l.description, l.pool, l.slots: i32,
+l.workspace_id, l.description, l.pool, l.slots: i32, l.millicores: i64, l.memory_bytes: i64,
 l.priority: i32,         -- as it is now; `config` has the one that was asked for
 l.max_slots: i32,        -- -1: no limit
 l.weight: real, l.queue_position: i64,
@@ -38,7 +38,7 @@ l.service_token          -- what a notebook's program lets its user in with; els
 
 -- The columns that the core owns.
 -- row: launched_row in core/records/rows.h of launched_tasks l
-l.workspace_id, l.task_id: chars, l.pool: chars, l.slots: i32, l.priority: i32, l.max_slots: i32, l.weight: real, l.queue_position: i64,
+l.workspace_id, l.task_id: chars, l.pool: chars, l.slots: i32, l.millicores: i64, l.memory_bytes: i64, l.priority: i32, l.max_slots: i32, l.weight: real, l.queue_position: i64,
 l.run_id: i32, l.idle_timeout_us, l.max_time_us: i64, l.description,
 l.state: generic_state, l.no_pause: bool, l.preemption_timeout_s: i32, l.parent_id: chars
 
@@ -49,7 +49,7 @@ INSERT INTO {insert store_launched_task};
 
 -- name: launched_tasks_update from launched_row
 -- function: store_launched_task_update sends
-UPDATE launched_tasks SET pool = $pool, slots = $slots, priority = $priority, max_slots = $max_slots, weight = $weight,
+UPDATE launched_tasks SET pool = $pool, slots = $slots, millicores = $millicores, memory_bytes = $memory_bytes, priority = $priority, max_slots = $max_slots, weight = $weight,
     queue_position = $queue_position, run_id = $run_id, idle_timeout_us = $idle_timeout_us, max_time_us = $max_time_us, state = $state
 WHERE task_id = $task_id;
 

@@ -30,7 +30,7 @@ ORDER BY k.start_us, k.id;
 -- ---- allocations ----
 
 -- row: allocation_row in core/records/rows.h of allocations a
-a.id: chars, a.task_id: chars, a.pool: chars, a.trial_id, a.run_id, a.slots: i32, a.state: allocation_state, a.ready: bool,
+a.id: chars, a.task_id: chars, a.pool: chars, a.trial_id, a.run_id, a.slots: i32, a.millicores: i64, a.memory_bytes: i64, a.state: allocation_state, a.ready: bool,
 a.request_us, a.start_us, a.end_us, a.pulled_us, a.preempt_deadline_us, a.preempt_acked: bool, a.preempt_pending: bool, a.killed: bool,
 a.ports: by allocation_ports, a.exit_kind: exit_kind, a.exit_code: i32
 
@@ -38,7 +38,7 @@ a.ports: by allocation_ports, a.exit_kind: exit_kind, a.exit_code: i32
 INSERT INTO {insert allocation_row};
 
 -- name: allocations_update from allocation_row
-UPDATE allocations SET pool = $pool, slots = $slots, state = $state, ready = $ready, request_us = $request_us,
+UPDATE allocations SET pool = $pool, slots = $slots, millicores = $millicores, memory_bytes = $memory_bytes, state = $state, ready = $ready, request_us = $request_us,
     start_us = $start_us, end_us = $end_us, pulled_us = $pulled_us, preempt_deadline_us = $preempt_deadline_us, preempt_acked = $preempt_acked,
     preempt_pending = $preempt_pending, killed = $killed, ports = $ports, exit_kind = $exit_kind, exit_code = $exit_code
 WHERE id = $id;

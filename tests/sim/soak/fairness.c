@@ -110,7 +110,7 @@ static bool is_settled(const struct view *v, int *ret_largest)
     for (size_t i = 0; i < v->request_n; i++) {
         const struct plain_request *r = &v->request[i];
         bool even = r->slots == 0 || (r->slots > EVEN_SLOTS ? r->slots % EVEN_SLOTS : EVEN_SLOTS % r->slots) == 0;
-        if (r->blocked_n > 0 || (r->slots > 0 && !r->preemptible) || !even)
+        if (r->blocked_n > 0 || needs_any(&r->needs) || (r->slots > 0 && !r->preemptible) || !even)
             return false;
         *ret_largest = r->slots > *ret_largest ? r->slots : *ret_largest;
     }
@@ -165,7 +165,7 @@ static void check_no_inversion(struct soak *s, int pool)
         free_slot = free_slot || v.agent[i].empty_slots > 0;
     for (size_t i = 0; i < v.request_n; i++) {
         const struct plain_request *r = &v.request[i];
-        if (r->slots != 1 || r->blocked_n > 0 || !r->preemptible)
+        if (r->slots != 1 || r->blocked_n > 0 || needs_any(&r->needs) || !r->preemptible)
             continue;
         if (r->state == SCHED_PENDING && r->priority < waits)
             waits = r->priority;
@@ -211,6 +211,7 @@ void kill_what_has_no_place(struct soak *s)
         for (size_t k = 0; k < v.agent_n; k++) {
             v.agent[k].empty_slots = v.agent[k].slots;
             v.agent[k].empty_aux = v.agent[k].aux;
+            v.agent[k].left = v.agent[k].has;
         }
         struct plain_snapshot snapshot = {.opts = s->pool[i].sched, .agent = v.agent, .agent_n = v.agent_n};
         int32_t *to_kill = arena_array(&arena, int32_t, v.request_n + 1);

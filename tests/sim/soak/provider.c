@@ -78,6 +78,7 @@ static void launch_one(struct soak *s)
     snprintf(a->id, sizeof(a->id), "machine-%d-%ld", a->index, ++s->provider.launched);
     a->pool = s->provider.pool;
     a->slots = a->slots_next = s->pool[a->pool].scale.slots_per_instance;
+    a->has = s->provider.has;
     a->launch_us = s->now_us;
     a->machine = once_in(s, 4) ? MACHINE_PENDING : MACHINE_RUNS;
     int64_t boot_us = bounded_delay(s, 20) * SECOND;
@@ -202,6 +203,7 @@ void provider_choose(struct soak *s, bool first)
 {
     struct core_pool_opts *p = &s->pool[s->provider.pool];
     int most = s->agent_n - s->size.agents - 3; /* three places are left for machines whose rows are still there */
+    s->provider.has = needs_of(8, 32);
     if (first)
         s->provider.slots = s->even[s->provider.pool] || once_in(s, 2) ? EVEN_SLOTS : 4;
     p->elastic = true;
@@ -261,6 +263,8 @@ size_t provider_might_have(const struct soak *s, struct arena *arena, struct pla
                                          .slots = p->scale.slots_per_instance,
                                          .empty_slots = p->scale.slots_per_instance,
                                          .aux = p->max_aux_containers_per_agent,
-                                         .empty_aux = p->max_aux_containers_per_agent};
+                                         .empty_aux = p->max_aux_containers_per_agent,
+                                         .has = s->provider.has,
+                                         .left = s->provider.has};
     return n;
 }

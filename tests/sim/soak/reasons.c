@@ -27,6 +27,7 @@ static bool request_fits(const struct soak *s, int pool, const struct view *v, c
     for (size_t i = 0; i < v->agent_n && idle; i++) {
         agent[i].empty_slots = agent[i].slots;
         agent[i].empty_aux = agent[i].aux;
+        agent[i].left = agent[i].has;
     }
     return plain_fit(&snapshot, agent, r, arena, &share) > 0;
 }
@@ -78,7 +79,7 @@ static bool is_true(const struct soak *s, int pool, const struct view *v, const 
         return open == 0;
     if (reason_says(reason, "none is free in pool") || reason_says(reason, "has as many free") ||
         reason_says(reason, "not enough whole agents") || reason_says(reason, "as many such tasks as they take") ||
-        reason_says(reason, "but not free in one place"))
+        reason_says(reason, "but not free in one place") || reason_says(reason, "has as much left"))
         return !now && (idle || any_sizes);
     if (reason_says(reason, "the largest agent of pool") || reason_says(reason, "; use ") ||
         reason_says(reason, "the agents of pool") || reason_says(reason, "too many slots of pool") ||

@@ -73,6 +73,8 @@ static void begin_soak(struct soak *s, uint64_t seed, bool tells)
         snprintf(a->id, sizeof(a->id), "agent-%d", i);
         a->pool = i == 0 ? 0 : one_of(s, s->static_n);
         a->slots = a->slots_next = !s->even[a->pool] && once_in(s, 10) ? one_of(s, 17) : EVEN_SLOTS;
+        if (i == 0 || !once_in(s, 6))
+            a->has = needs_of(4 + one_of(s, 29), 16 + one_of(s, 49));
         agent_connect(s, a);
     }
     s->users.fire = users_tick;
@@ -185,11 +187,12 @@ static long run_soak(uint64_t seed, bool tells)
     printf(
         "seed %llu%s: %d agents, %d jobs in %d pools, %ld events in %.1f s (the first %ld in %.1f s), %.1f hours: %ld placed, "
         "%ld gangs, %ld preempted, %ld refused, %ld crashes; %ld full checks, %ld of fairness, %ld of these between gangs, "
-        "%ld with the obvious scheduler; %ld tasks, %ld reasons, %ld with a time; %ld machines, %ld looks at them\n",
+        "%ld with the obvious scheduler; %ld tasks, %ld reasons, %ld with a time; %ld starts beside requests for cores or "
+        "memory; %ld machines, %ld looks at them\n",
         (unsigned long long)seed, ended ? "" : " (unfinished)", s.size.agents, s.size.jobs, s.pool_n, s.events, seconds,
         s.size.events, loaded, (double)(s.now_us - START_US) / (3600 * SECOND), s.placed, s.gangs, s.preempted,
         s.refused, s.crashes, s.full_checks, s.fairness_checks, s.gang_shares, s.plain_checks, s.own_tasks_n,
-        s.reason_checks, s.estimates, s.provider.launched, s.provider.checks);
+        s.reason_checks, s.estimates, s.needy_starts, s.provider.launched, s.provider.checks);
     fflush(stdout);
     long events = s.events;
     end_soak(&s);

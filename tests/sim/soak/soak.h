@@ -127,8 +127,9 @@ struct agent {
     /* idle_since_us: as far as the master can know, it has been idle for at least so long */
     int64_t launch_us, idle_since_us;
     int index, pool;
-    int slots, slots_next; /* slots_next: the slots when it connects again */
-    bool connected;        /* as the core has been told */
+    int slots, slots_next;  /* slots_next: the slots when it connects again */
+    struct sched_needs has; /* nothing: it is of a version that does not tell */
+    bool connected;         /* as the core has been told */
     bool stored;
     int64_t hangs_until_us;
     struct agent_row row;
@@ -143,8 +144,9 @@ struct agent {
 enum { STATIC_POOLS = 4, POOLS, POOL_NAME_MAX = 16, EVEN_SLOTS = 8, MACHINES_MAX = 100 };
 
 struct provider {
-    int pool;       /* -1: no pool is elastic */
-    int slots;      /* the slots of each machine */
+    int pool;  /* -1: no pool is elastic */
+    int slots; /* the slots of each machine */
+    struct sched_needs has;
     uint64_t order; /* the number of the last order; the next line has what is not carried out yet */
     int launch, terminate[MACHINES_MAX], terminate_n;
     struct tick tick;
@@ -195,7 +197,7 @@ struct soak {
     enum crash crash_mode;
     bool winding_down, tells, full_check_due, plain_check_due;
     long events, placed, gangs, preempted, refused, crashes, full_checks, plain_checks, fairness_checks, gang_shares,
-        own_tasks_n, reason_checks, estimates;
+        own_tasks_n, reason_checks, estimates, needy_starts;
 };
 
 /* Checks a condition. If it does not hold, the macro says where, and how to see it again, and ends the program. */

@@ -255,11 +255,25 @@ static void check_slots(struct soak *s, const struct agent *a, const struct core
                       e->container_id, e->device_id[n], k->id);
 }
 
+/* Checks by the rows that what asks for cores and memory on the agent asks for no more than it has. */
+static void check_needs(struct soak *s, const struct agent *a)
+{
+    struct sched_needs held = {0};
+    const struct stored_container *k;
+    LIST_FOREACH(k, &a->held, in_agent)
+        needs_add(&held, &(struct sched_needs){k->allocation->row.millicores, k->allocation->row.memory_bytes}, 1);
+    s->needy_starts += needs_any(&held);
+    CHECK(s, needs_fit(&held, &a->has), "%s: tasks ask for %lld millicores and memory %lld, it has %lld and %lld",
+          a->id, (long long)held.millicores, (long long)held.memory_bytes, (long long)a->has.millicores,
+          (long long)a->has.memory_bytes);
+}
+
 void worker_start(struct soak *s, struct agent *a, const struct core_start *e)
 {
     if (worker_find(s, e->container_id))
         return; /* the start was ordered before */
     check_slots(s, a, e);
+    check_needs(s, a);
     struct worker *k = must(calloc(1, sizeof(*k)));
     k->agent = a;
     k->experiment_id = e->experiment_id;

@@ -30,6 +30,13 @@ static struct plain_agent offer_of(const struct soak *s, const struct agent *a, 
         offer.empty_slots += usable && !a->holder[i];
     }
     offer.empty_aux = offer.open && aux < aux_max ? aux_max - aux : 0;
+    if (!offer.open)
+        return offer;
+    offer.has = offer.left = a->has;
+    LIST_FOREACH(k, &a->held, in_agent) {
+        const struct sched_needs needs = {k->allocation->row.millicores, k->allocation->row.memory_bytes};
+        needs_add(&offer.left, &needs, -1);
+    }
     return offer;
 }
 
@@ -50,6 +57,11 @@ static void look_at_agents(struct soak *s, int pool, struct arena *arena, struct
     }
 }
 
+static struct sched_needs needs_of_row(const struct allocation_row *row)
+{
+    return (struct sched_needs){row->millicores, row->memory_bytes};
+}
+
 static size_t shares_of(const struct stored_allocation *a, const struct view *v, struct arena *arena,
                         const struct plain_share **ret)
 {
@@ -61,7 +73,8 @@ static size_t shares_of(const struct stored_allocation *a, const struct view *v,
     n = 0;
     LIST_FOREACH(k, &a->containers, in_allocation)
         if (k->agent && v->index[k->agent->index] >= 0)
-            share[n++] = (struct plain_share){(size_t)v->index[k->agent->index], k->row.device_n};
+            share[n++] = (struct plain_share){(size_t)v->index[k->agent->index], k->row.device_n,
+                                              needs_of_row(&a->row)};
     *ret = share;
     return n;
 }
@@ -137,6 +150,7 @@ static void look_at_requests(struct soak *s, int pool, struct arena *arena, stru
         *r = !a->trial ? of_own_task(s, pool, a) : of_trial(s, pool, a);
         r->state = a->row.state == ALLOCATION_PENDING ? SCHED_PENDING : leaves ? SCHED_RELEASING : SCHED_ALLOCATED;
         r->share_n = shares_of(a, v, arena, &r->share);
+        r->needs = needs_of_row(&a->row);
         if (a->trial)
             look_at_blocked(a->trial, arena, r);
         v->releasing = v->releasing || leaves;

@@ -344,6 +344,7 @@ void agent_connect(struct soak *s, struct agent *a)
                                       .hostname = a->id,
                                       .device = device,
                                       .device_n = (size_t)a->slots,
+                                      .has = a->has,
                                       .container = report}};
     for (int i = 0; i < a->slots; i++)
         device[i] = (struct core_device){.id = i, .type = 2, .brand = "", .uuid = ""};

@@ -142,7 +142,8 @@ static void test_misfit__names_what_the_agents_have(void **state)
     struct fixture *f = *state;
     int32_t x = create_experiment(f, "default", 12);
     assert_string_equal(wait_reason(f, x), "pool default has no agents");
-    assert_string_equal(core_misfit(f->core, "default", 12, false, &f->arena), "pool default has no agents");
+    assert_string_equal(core_misfit(f->core, "default", 12, false, &(struct sched_needs){0}, &f->arena),
+                        "pool default has no agents");
     join_agent(f, "a1", "default", 8);
     assert_string_equal(wait_reason(f, x), "needs 12 slots: pool default has agents of 8; use a multiple of 8 or ≤ 8");
     assert_string_equal(wait_reason(f, create_experiment(f, "default", 16)),
@@ -157,10 +158,10 @@ static void test_misfit__names_what_the_agents_have(void **state)
                         "needs 16 slots on one agent: the largest agent of pool default has 8");
     join_agent(f, "a3", "default", 8);
     assert_null(wait_reason(f, 2));
-    assert_null(core_misfit(f->core, "default", 16, false, &f->arena));
-    assert_non_null(core_misfit(f->core, "default", 16, true, &f->arena));
-    assert_null(core_misfit(f->core, "default", 0, false, &f->arena));
-    assert_null(core_misfit(f->core, "nowhere", 1, false, &f->arena));
+    assert_null(core_misfit(f->core, "default", 16, false, &(struct sched_needs){0}, &f->arena));
+    assert_non_null(core_misfit(f->core, "default", 16, true, &(struct sched_needs){0}, &f->arena));
+    assert_null(core_misfit(f->core, "default", 0, false, &(struct sched_needs){0}, &f->arena));
+    assert_null(core_misfit(f->core, "nowhere", 1, false, &(struct sched_needs){0}, &f->arena));
 }
 
 static void test_agents_without_slots__hold_only_tasks_without(void **state)
@@ -183,7 +184,7 @@ static void test_closed_agents__are_told_from_missing_ones(void **state)
     int32_t x = create_experiment(f, "default", 4);
     assert_string_equal(wait_reason(f, x),
                         "needs 4 slots: too many slots of pool default take no new work (disabled, draining or lost)");
-    assert_null(core_misfit(f->core, "default", 4, false, &f->arena));
+    assert_null(core_misfit(f->core, "default", 4, false, &(struct sched_needs){0}, &f->arena));
     enable_agent(f, "a2", false, false);
     assert_string_equal(wait_reason(f, x), "no agent of pool default takes new work: 1 draining, 1 disabled");
     struct core_event ev = {.type = CORE_AGENT_ENABLE, .enable = {.agent_id = "a2", .reason = "new disks"}};
