@@ -67,7 +67,7 @@ def impatient(monkeypatch):
 def test_addresses_that_the_cluster_knows_are_taken_if_all_reach_them(monkeypatch):
     tried = []
     real = _links.try_to_reach
-    monkeypatch.setattr(_links, "try_to_reach", lambda o, a: tried.append(a) or real(o, a))
+    monkeypatch.setattr(_links, "try_to_reach", lambda o, a, s: tried.append(a) or real(o, a, s))
     own = [[("eth0", f"127.0.0.{i + 2}"), ("eth1", f"127.0.1.{i + 2}")] for i in range(3)]
     assert meet(*own) == [["127.0.0.2", "127.0.0.3", "127.0.0.4"]] * 3
     assert len(tried) == 6 and all(a.startswith("127.0.0.") for a in tried), "nothing else needs to be tried"
