@@ -444,9 +444,11 @@ static void test_gang_probe__that_fails_places_the_trial_anew_and_takes_a_bad_ho
         i += there;
         sim_run(sim, 1000 * (1 << tries) + 500); /* the pause before the next launch, and a little more */
     }
-    assert_non_null(strstr(sim->logs.s, "crashed: agent failed to launch the container: the machine cannot be reached"));
-    assert_string_equal(reason_of(sim, bad), "quarantine: tasks failed here 3 times within an hour, the last: agent failed "
-                                             "to launch the container: the machine cannot be reached");
+    assert_non_null(
+        strstr(sim->logs.s, "crashed: agent failed to launch the container: the machine cannot be reached"));
+    assert_string_equal(reason_of(sim, bad),
+                        "quarantine: tasks failed here 3 times within an hour, the last: agent failed "
+                        "to launch the container: the machine cannot be reached");
     assert_false(is_on(sim, open_allocation(sim), bad));
     assert_true(probed(sim, NULL, NULL));
     sim_run(sim, 60000);

@@ -161,7 +161,7 @@ def bandwidth(address: str, port: int) -> Tuple[float, str]:
 
 def all_reduce(rank: int, addresses: List[str], port: int) -> str:
     """Add up a megabyte of numbers over all machines with PyTorch; returns why that failed, or an empty text."""
-    said: "queue.Queue[str]" = queue.Queue()
+    said: queue.Queue[str] = queue.Queue()
     own = _network.interface_of(addresses[rank])
     if own:
         os.environ["GLOO_SOCKET_IFNAME"] = own
@@ -220,7 +220,7 @@ def patiently(gather: "Gather", seconds: float) -> "Gather":
     """The same exchange; one that takes longer than that raises TooLate."""
 
     def within(info: _info.ClusterInfo, data: Any) -> List[Any]:
-        box: "queue.Queue[Any]" = queue.Queue()
+        box: queue.Queue[Any] = queue.Queue()
 
         def run() -> None:
             try:
@@ -317,9 +317,7 @@ def probe(
 
 def _report(info: _info.ClusterInfo, verdict: Verdict, agents: List[str]) -> None:
     _peers.session(info).send(
-        _routes.report_gang_probe(
-            info.allocation_id, failed=verdict.failed, bad_agents=agents, report=verdict.report
-        )
+        _routes.report_gang_probe(info.allocation_id, failed=verdict.failed, bad_agents=agents, report=verdict.report)
     )
 
 

@@ -166,7 +166,8 @@ static void on_pulled(void *ctx, struct json_object *body, const struct error *e
     take_object(f);
     if (!err && !f->failed.kind) {
         f->pulled = true;
-        engine_tell(&f->handler.lines, "Image %s is pulled, after %.0f s", f->order.name, (double)(clock_monotonic_us() - f->began_us) / 1e6);
+        engine_tell(&f->handler.lines, "Image %s is pulled, after %.0f s", f->order.name,
+                    (double)(clock_monotonic_us() - f->began_us) / 1e6);
         inspect(f);
         return;
     }

@@ -68,8 +68,8 @@ struct runtime_task {
 /* An operation of a runtime that asks an engine. */
 struct runtime_ask;
 struct runtime_ask_handler {
-    struct engine_lines lines; /* for the task's log */
-    void (*on_done)(void *ctx, const struct error *err);    /* NULL: it succeeded */
+    struct engine_lines lines;                           /* for the task's log */
+    void (*on_done)(void *ctx, const struct error *err); /* NULL: it succeeded */
     void *ctx;
 };
 /* on_done is called once, later, on the loop's thread. Nobody else may touch the task until then. */

@@ -43,7 +43,7 @@ struct apptainer_ask {
     const char *program, *unfinished;
     struct program_run *run;
     struct program_wait *wait;
-    struct strbuf said; /* the last line of the command that tells of a failure, else its last line */
+    struct strbuf said;  /* the last line of the command that tells of a failure, else its last line */
     struct error failed; /* why the container could not be started, while it is found out who is to blame */
     int64_t began_us, told_us;
     int ready_fd;
@@ -190,7 +190,8 @@ static void on_empty_image(void *ctx, int status, const struct strbuf *output)
     if (status == 0)
         error_set(&err, ERR_INVALID, "%s", error_msg(&ask->failed));
     else
-        error_set(&err, ERR_PRECONDITION, "%s; no other image can be run on this machine either, not even an empty one: %s",
+        error_set(&err, ERR_PRECONDITION,
+                  "%s; no other image can be run on this machine either, not even an empty one: %s",
                   error_msg(&ask->failed), cause_of(ask, status, &cause));
     ask_end(ask, &err);
 }
@@ -304,7 +305,8 @@ static void on_pulled(void *ctx, int status, const struct strbuf *output)
     ask->run = NULL;
     ask->unfinished = NULL;
     if (status == 0 && rename(unfinished, ask->image.path) == 0) {
-        engine_tell(&ask->base.handler.lines, "Image %s is pulled, after %.0f s", image, (double)(clock_monotonic_us() - ask->began_us) / 1e6);
+        engine_tell(&ask->base.handler.lines, "Image %s is pulled, after %.0f s", image,
+                    (double)(clock_monotonic_us() - ask->began_us) / 1e6);
         ask_environment(ask);
         return;
     }

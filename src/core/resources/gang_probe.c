@@ -28,8 +28,8 @@ static int check(const struct allocation *a, const struct core_event *ev, struct
         return error_set(err, ERR_CONFLICT, "the probe of allocation '%s' was reported already", a->row.id);
     for (size_t i = 0; i < ev->probe.bad_n; i++)
         if (!on_agent(a, ev->probe.bad[i]))
-            return error_set(err, ERR_INVALID, "badAgents: allocation '%s' has no container on agent '%.80s'", a->row.id,
-                             ev->probe.bad[i]);
+            return error_set(err, ERR_INVALID, "badAgents: allocation '%s' has no container on agent '%.80s'",
+                             a->row.id, ev->probe.bad[i]);
     return 0;
 }
 
