@@ -49,7 +49,7 @@ def interface(info: "Optional[det.ClusterInfo]") -> Optional[str]:
     """
     if info is None or len(info.container_addrs) < 2:
         return None
-    return _info.networkinterface_of(info.trial) or interface_of(info.container_addrs[info.container_rank])
+    return _info.network_interface_of(info.trial) or interface_of(info.container_addrs[info.container_rank])
 
 
 def tell_libraries(info: "Optional[det.ClusterInfo]") -> None:

@@ -214,12 +214,12 @@ def own_addresses(info: _info.ClusterInfo) -> List[Sequence[str]]:
 
     The one that the cluster knows comes first. Where the configuration names an interface, its address is the only one.
     """
-    of_machine = _network.addresses()
+    of_machine: List[Sequence[str]] = list(_network.addresses())
     named = _info.network_interface_of(info.trial)
     if named and any(name == named for name, _ in of_machine):
         return [pair for pair in of_machine if pair[0] == named][:1]
     known = info.container_addrs[info.container_rank]
-    first = next(((name, a) for name, a in of_machine if a == known), ("the cluster's", known))
+    first: Sequence[str] = next((pair for pair in of_machine if pair[1] == known), ("the cluster's", known))
     return [first, *[pair for pair in of_machine if pair[1] != known]]
 
 
