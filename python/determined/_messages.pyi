@@ -20,6 +20,8 @@ class AddProjectNoteResponse(TypedDict, total=False):
 class AllocationAllGatherResponse(TypedDict, total=False):
     data: Required[List[Dict[str, Any]]]
 
+class ReportGangProbeResponse(TypedDict, total=False): ...
+
 class AllocationPreemptionSignalResponse(TypedDict, total=False):
     preempt: bool
 

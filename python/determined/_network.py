@@ -34,7 +34,7 @@ def addresses() -> List[Tuple[str, str]]:
     return [(name, a) for name, a in [*found, *_addresses_of_version_6()] if name != "lo"]
 
 
-def _interface_of(address: str) -> Optional[str]:
+def interface_of(address: str) -> Optional[str]:
     """The network interface of this machine that has the address, where the system tells."""
     if address.startswith("127."):
         return "lo"
@@ -49,7 +49,7 @@ def interface(info: "Optional[det.ClusterInfo]") -> Optional[str]:
     """
     if info is None or len(info.container_addrs) < 2:
         return None
-    return _info.network_interface_of(info.trial) or _interface_of(info.container_addrs[info.container_rank])
+    return _info.network_interface_of(info.trial) or interface_of(info.container_addrs[info.container_rank])
 
 
 def tell_libraries(info: "Optional[det.ClusterInfo]") -> None:

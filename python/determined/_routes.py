@@ -672,6 +672,25 @@ def allocation_all_gather(
     )
 
 
+def report_gang_probe(
+    allocation_id: str,
+    *,
+    failed: Optional[bool] = None,
+    bad_agents: Optional[List[str]] = None,
+    report: Optional[str] = None,
+) -> Request[_messages.ReportGangProbeResponse]:
+    """``POST /api/v1/allocations/{allocationId}/gang_probe``"""
+    return Request(
+        "POST",
+        f"/api/v1/allocations/{path_part(allocation_id)}/gang_probe",
+        members={
+            "failed": failed,
+            "badAgents": bad_agents,
+            "report": report,
+        },
+    )
+
+
 def report_trial_searcher_early_exit(
     trial_id: int,
     *,

@@ -326,7 +326,11 @@ static void check_slots(struct check *k)
 static void check_command(struct check *k, const char *name)
 {
     const char *path = getenv("PATH"), *found = runtime_find_command(k->c, k->a);
-    if (found)
+    cleanup_error struct error err = ERROR_INIT;
+    if (found && runtime_check_trust(k->c, &err) < 0)
+        tell(k, FAILURE, "containers", "run the agent as an ordinary user, or see container_images_trusted", "%s",
+             error_msg(&err));
+    else if (found)
         tell(k, GOOD, "containers", NULL, "%s is %s", name, found);
     else
         tell(k, FAILURE, "containers", "install it, or put its directory into the PATH of the agent's service",

@@ -22,12 +22,14 @@
 #define LINK_PROTOCOL 1
 #define MESSAGE_MAX (64 * 1024 * 1024)
 #define BACKOFF_FIRST_US 100000
-#define PING_S 15
+#define PINGS 4 /* within the time after which a silent master's connection counts as broken */
 #define UNAUTHENTICATED 401
 #define FORBIDDEN 403
 #define DEAD_S 60
 /* after a request for a certificate that came to nothing, and the longest time without a look at the certificate */
 #define CERTIFICATE_AGAIN_US (INT64_C(600) * 1000000)
+#define SILENCE_S 60 /* that time, until a master has said how long it is */
+#define SILENCE_MAX_S 3600
 
 struct link {
     struct loop *loop;
@@ -36,6 +38,7 @@ struct link {
     struct ws *ws; /* NULL while down */
     bool up, opened;
     struct loop_timer *retry;
+    int silence_s; /* after so long without a word the connection counts as broken; the master's setting */
     int64_t backoff_us;
     int failures;  /* in a row */
     int64_t epoch; /* highest epoch of this cluster that was seen */
@@ -135,8 +138,8 @@ static void connect_now(void *ctx)
                            .on_close = on_close,
                            .ctx = k,
                            .message_max = MESSAGE_MAX,
-                           .ping_s = PING_S,
-                           .dead_s = DEAD_S};
+                           .ping_s = k->silence_s / PINGS,
+                           .dead_s = k->silence_s};
     cleanup_error struct error err = ERROR_INIT;
     if (ws_connect(k->loop, &o, &h, &k->ws, &err) < 0)
         /* there is no WebSocket whose close has to be waited for */
@@ -306,6 +309,15 @@ static bool accept_epoch(struct link *k, int64_t epoch, const struct wire_link_m
     return true;
 }
 
+/* Takes over the master's setting. A master of an earlier version sends none. */
+static void take_silence(struct link *k, int32_t silence_s)
+{
+    if (silence_s < PINGS || silence_s > SILENCE_MAX_S)
+        return;
+    k->silence_s = silence_s;
+    ws_set_patience(k->ws, silence_s / PINGS, silence_s);
+}
+
 static void on_master_hello(struct link *k, const struct wire_link_master_hello *hello)
 {
     if (hello->protocol != LINK_PROTOCOL) {
@@ -328,6 +340,7 @@ static void on_master_hello(struct link *k, const struct wire_link_master_hello 
     credentials_accepted(&k->credentials);
     log_info("link.up", "master=%s:%d epoch=%" PRId64 " cluster=%s expected=%zu", k->config->master_host,
              k->config->master_port, k->epoch, log_quote(k->cluster_id), hello->expected_n);
+    take_silence(k, hello->silence_s);
     ws_keep_queue_short(k->ws); /* streams share the link with log lines */
     on_certificates(k, hello);
     k->handler.on_up(k->handler.ctx, hello);
@@ -397,6 +410,7 @@ struct link *link_new(struct loop *l, const struct agent_config *c, const struct
     k->config = c;
     k->handler = *h;
     k->backoff_us = BACKOFF_FIRST_US;
+    k->silence_s = SILENCE_S;
     k->retry = loop_timer_new(l, connect_now, k);
     k->renewal = loop_timer_new(l, look_after_certificate, k);
     load_epoch(k);

@@ -11,6 +11,7 @@
 #include "core/resources/agents.h"
 #include "core/resources/allocation.h"
 #include "core/resources/elastic.h"
+#include "core/resources/gang_probe.h"
 #include "core/resources/instances.h"
 #include "core/resources/pools.h"
 #include "core/resources/quotas.h"
@@ -234,6 +235,8 @@ static int dispatch_event(struct core *c, const struct core_event *ev, struct er
         return allocation_daemon(c, ev->allocation.allocation_id, ev->allocation.container_id, err);
     case CORE_ALL_GATHER:
         return allocation_gather(c, ev, err);
+    case CORE_GANG_PROBED:
+        return gang_probed(c, ev, err);
     case CORE_QUOTA_SET:
         return quota_set(c, ev->quota, err);
     case CORE_QUOTA_FOLLOW:

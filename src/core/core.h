@@ -40,6 +40,7 @@ struct core_pool_opts {
     int max_aux_containers_per_agent;
     struct sched_opts sched;
     int64_t agent_reconnect_wait_us; /* 0: the value of core_opts counts */
+    bool gang_probe;                 /* trials on several agents are probed before they start (gang_probe.h) */
     bool elastic;                    /* the pool has a provider that launches agents as they are needed */
     struct scale_opts scale;         /* set if the pool is elastic */
 };
@@ -211,6 +212,7 @@ enum core_event_type {
     CORE_PREEMPTION_PENDING,
     CORE_CONTAINER_DAEMON,
     CORE_ALL_GATHER,
+    CORE_GANG_PROBED,
     CORE_TASK_USED,
     CORE_TRIAL_PROGRESS,
     CORE_TRIAL_VALIDATED,
@@ -405,6 +407,13 @@ struct core_event {
             int32_t num_peers;
             const char *data; /* JSON */
         } gather;             /* CORE_ALL_GATHER */
+        struct {
+            const char *allocation_id;
+            bool failed;
+            const char *const *bad; /* the agents whose machines are to blame, if that is clear */
+            size_t bad_n;
+            const char *report; /* one sentence */
+        } probe;                /* CORE_GANG_PROBED */
         struct {
             int32_t trial_id;
             double progress; /* 0 … 1 */

@@ -67,7 +67,15 @@ static struct sched_opts sched_opts_of(struct json_object *scheduler)
                                .aging_us = member_duration_us(scheduler, "aging")};
 }
 
-static struct core_pool_opts pool_of(struct json_object *pool, const char *name, struct json_object *manager_scheduler)
+/* Returns a switch of task_container_defaults; that of the pool takes precedence over the cluster's. */
+static bool default_is_on(struct json_object *pool, struct json_object *cluster, const char *name)
+{
+    struct json_object *own = json_member(json_member(pool, "task_container_defaults"), name);
+    return json_object_get_boolean(own ? own : json_member(cluster, name));
+}
+
+static struct core_pool_opts pool_of(struct json_object *pool, const char *name, struct json_object *manager_scheduler,
+                                     struct json_object *task_defaults)
 {
     struct json_object *scheduler = scheduler_of(pool, manager_scheduler);
     struct core_pool_opts p = {.name = name,
@@ -75,7 +83,8 @@ static struct core_pool_opts pool_of(struct json_object *pool, const char *name,
                                    member_int(pool, "max_aux_containers_per_agent",
                                               MASTER_CONFIG_RESOURCE_POOLS_MAX_AUX_CONTAINERS_PER_AGENT_DEFAULT),
                                .sched = sched_opts_of(scheduler),
-                               .agent_reconnect_wait_us = member_duration_us(pool, "agent_reconnect_wait")};
+                               .agent_reconnect_wait_us = member_duration_us(pool, "agent_reconnect_wait"),
+                               .gang_probe = default_is_on(pool, task_defaults, "gang_probe")};
     p.max_aux_containers_per_agent = member_int(pool, "max_cpu_containers_per_agent", p.max_aux_containers_per_agent);
     return p;
 }
@@ -105,16 +114,17 @@ static void make_elastic(struct core_pool_opts *p, struct json_object *provider)
 void core_options(struct master *m, struct core_opts *ret)
 {
     struct json_object *list = config_get(m->config, "resource_pools");
-    struct json_object *scheduler = config_get(m->config, "resource_manager.scheduler");
+    struct json_object *scheduler = config_get(m->config, "resource_manager.scheduler"),
+                       *task_defaults = config_get(m->config, "task_container_defaults");
     size_t n = list ? json_object_array_length(list) : 0;
     struct core_pool_opts *pool = arena_array(&m->texts, struct core_pool_opts, n + 1);
     for (size_t i = 0; i < n; i++) {
         struct json_object *o = json_object_array_get_idx(list, i);
-        pool[i] = pool_of(o, member_text(o, "pool_name", "", &m->texts), scheduler);
+        pool[i] = pool_of(o, member_text(o, "pool_name", "", &m->texts), scheduler, task_defaults);
         make_elastic(&pool[i], json_member(o, "provider"));
     }
     if (n == 0)
-        pool[n++] = pool_of(NULL, "default", scheduler);
+        pool[n++] = pool_of(NULL, "default", scheduler, task_defaults);
 
     struct json_object *reserved = config_get(m->config, "reserved_ports");
     size_t port_n = reserved ? json_object_array_length(reserved) : 0;

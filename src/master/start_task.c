@@ -156,6 +156,16 @@ static void env_of_network(struct env *e, const struct start *st)
     }
 }
 
+/* Tells the containers of a trial on several agents to try each other first (determined/exec/gang_probe.py). */
+static void env_of_gang(struct env *e, const struct start *st)
+{
+    int64_t bytes = 0;
+    if (!st->s->trial_id || st->s->container_n < 2 || strcmp(task_default(st, "gang_probe"), "true") != 0)
+        return;
+    size_parse(task_default(st, "gang_probe_min_bandwidth"), &bytes);
+    env_add(e, "DET_GANG_PROBE=%lld", (long long)bytes);
+}
+
 static void env_of_user(struct env *e, const char *const *variable, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -376,6 +386,7 @@ static int encode_start(struct start *st, struct store *db, const struct exp_con
     if (s->trial_id)
         env_of_trial(&env, s, config_json);
     env_of_network(&env, st);
+    env_of_gang(&env, st);
     const char *const *variable = exp_config_environment_variables(config, st->device_kind, &n);
     env_of_user(&env, variable, n);
 

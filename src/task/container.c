@@ -81,7 +81,7 @@ static int check_places(const struct taskspec *spec, struct error *err)
         const struct taskspec_place *p = &spec->place[i];
         struct stat st;
         if (stat(p->target, &st) < 0 || st.st_dev != p->dev || st.st_ino != p->ino)
-            return error_set(err, ERR_PRECONDITION,
+            return error_set(err, ERR_INVALID,
                              "what is mounted at %s is not what the agent has checked: its source was changed while "
                              "the container was started",
                              p->target);

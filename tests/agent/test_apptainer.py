@@ -7,6 +7,7 @@ import tarfile
 import pytest
 from support import apptainer, engines
 from support.fake_master.agents import BUILD, Agent
+from support.namespaces import need
 from support.waiting import wait_for
 
 
@@ -23,7 +24,7 @@ def engine(request):
 @pytest.fixture
 def agent(master, place, engine):
     a = Agent(master, place / "agent", container_runtime=engine.name, task_program=engines.static_supervisor(BUILD),
-              container_images_dir=str(place / "images"))
+              container_images_dir=str(place / "images"), container_images_trusted=True)
     a.environment = {"PATH": f"{engine.path}:{os.environ['PATH']}", "APPTAINERENV_LEAK": "x", "SECRET": "of the agent"}
     a.start()
     master.wait_agent()
@@ -70,8 +71,57 @@ def test_an_image_may_be_a_file_or_a_directory_of_the_machine(master, agent, eng
 def test_an_image_that_is_none_is_the_cause(master, agent, engine, place):
     (place / "broken.sif").write_text("no image")
     end, _ = run(master, ["true"], image=str(place / "broken.sif"))
-    assert end["kind"] == "EXIT_KIND_START_FAILED"
+    assert end["kind"] == "EXIT_KIND_REFUSED"
     assert all(words in end["text"] for words in ("broken.sif cannot be run on this machine", "image format not recognized")), end
+
+
+@pytest.mark.parametrize("engine", ["apptainer"], indirect=True)
+def test_a_machine_that_runs_no_image_at_all_is_the_cause(master, agent, engine):
+    assert run(master, ["true"])[0]["code"] == 0
+    (engine.dir / "broken").touch()
+    end, _ = run(master, ["true"])
+    assert end["kind"] == "EXIT_KIND_START_FAILED", end
+    assert "Failed to create user namespace" in end["text"] and "not even an empty one" in end["text"], end
+    (engine.dir / "broken").unlink()
+    assert run(master, ["true"])[0]["code"] == 0
+
+
+@pytest.mark.parametrize("engine", ["apptainer"], indirect=True)
+def test_an_image_that_fails_at_the_start_only_is_the_cause(master, agent, engine):
+    assert run(master, ["true"])[0]["code"] == 0
+    (engine.dir / "breaks").write_text("det-test")
+    end, _ = run(master, ["true"])
+    assert end["kind"] == "EXIT_KIND_REFUSED" and "ended before its supervisor was there" in end["text"], end
+
+
+@pytest.mark.parametrize("engine", ["apptainer"], indirect=True)
+def test_an_agent_that_is_root_lets_no_image_run_scripts_as_root(master, place, engine):
+    a = Agent(master, place / "agent", container_runtime="apptainer", task_program=engines.static_supervisor(BUILD))
+    a.environment = {"PATH": f"{engine.path}:{os.environ['PATH']}"}
+    a.start()
+    assert a.process.wait(60) != 0
+    assert "this agent is root" in a.log_text() and "container_images_trusted" in a.log_text()
+    assert engine.calls() == []
+
+
+@pytest.mark.parametrize("engine", ["apptainer"], indirect=True)
+def test_under_an_agent_of_an_ordinary_user_nothing_of_an_image_runs_as_root(master, place, engine):
+    need("nobody")
+    a = Agent(master, place / "agent", container_runtime="apptainer", task_program=engines.static_supervisor(BUILD),
+              container_images_dir=str(place / "images"))
+    a.environment = {"PATH": f"{engine.path}:{os.environ['PATH']}", "HOME": str(place)}
+    a.prefix = engines.ordinary_user(engines.NOBODY)
+    for directory in (place, a.root):
+        directory.mkdir(exist_ok=True)
+        os.chown(directory, engines.NOBODY, engines.NOBODY)
+    a.start()
+    master.wait_agent()
+    (engine.dir / "who").touch()
+    (engine.dir / "who").chmod(0o666)
+    end, text = run(master, ["echo $OF_THE_IMAGE"])
+    assert end["code"] == 0 and text.endswith("yes\n"), end["text"]
+    assert set((engine.dir / "who").read_text().split()) == {str(engines.NOBODY)}, "who ran the image"
+    assert a.kill(signal.SIGTERM) == 0, a.log_text()
 
 
 def test_the_credentials_of_a_registry_reach_the_pull_alone(master, agent, engine):
@@ -121,7 +171,7 @@ def test_a_device_has_its_own_path_or_is_refused(master, agent, engine):
 @pytest.mark.parametrize("engine", ["apptainer"], indirect=True)
 def test_a_pull_goes_by_the_proxies_of_the_agent(master, place, engine):
     a = Agent(master, place / "agent", container_runtime="apptainer", task_program=engines.static_supervisor(BUILD),
-              container_images_dir=str(place / "images"), https_proxy="http://proxy.invalid:3128", no_proxy="10.0.0.0/8,127.0.0.1")
+              container_images_dir=str(place / "images"), container_images_trusted=True, https_proxy="http://proxy.invalid:3128", no_proxy="10.0.0.0/8,127.0.0.1")
     a.environment = {"PATH": f"{engine.path}:{os.environ['PATH']}"}
     a.start()
     master.wait_agent()

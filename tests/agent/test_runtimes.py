@@ -43,7 +43,7 @@ class World:
         self.master = Master()
         keys = {} if runtime == "process" else {"task_program": engines.static_supervisor(BUILD)}
         if runtime == "apptainer":
-            keys["container_images_dir"] = str(self.place / "images")
+            keys |= {"container_images_dir": str(self.place / "images"), "container_images_trusted": True}
         elif runtime != "process":
             keys["container_socket"] = self.engine.socket
         self.agent = Agent(self.master, self.place / "agent", container_runtime=self.runtime, **keys)
@@ -282,6 +282,7 @@ def service(world, engine):
     ({"image": "not a name"}, ["environment.image", "not a name"]),
     ({"image": "../containers/json?x"}, ["environment.image"]),
     ({"image": engines.WITHOUT_SHELL}, [engines.WITHOUT_SHELL, "has no shell", "/bin/bash", "/bin/sh"]),
+    ({"image": engines.RUN_IS_A_FILE}, []),  # each engine has words of its own
     ({"image": engines.OTHER_PROCESSOR}, ["another kind of processor", "/bin/sh"]),
     ({"bindMounts": [{"hostPath": "/no/such/dir", "containerPath": "/data"}]}, ["/no/such/dir", "does not exist", "a1"]),
     ({"container": {"devices": [{"hostPath": "/dev/no-such", "containerPath": "/dev/x", "mode": "mrw"}]}},

@@ -248,6 +248,7 @@ BODIES = {  # bodies of requests that name several objects; all others have {}
     "DeleteCheckpoints": lambda o: {"checkpointUuids": [o["checkpoint"]]},
     "CheckpointsRemoveFiles": lambda o: {"checkpointUuids": [o["checkpoint"]], "checkpointGlobs": ["none-such"]},
     "AllocationAllGather": lambda o: {"requestUuid": "r", "numPeers": 1},
+    "ReportGangProbe": lambda o: {"report": "x"},
     "AllocationRendezvousInfo": lambda o: None,
     "MarkAllocationResourcesDaemon": lambda o: {"resourcesId": "none-such"},
 }

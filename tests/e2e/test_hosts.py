@@ -9,6 +9,7 @@ import subprocess
 import pytest
 from support.cluster import Cluster, wait_for
 from support.experiments import log_of, the_trial, wait_no_supervisors
+from support.hosts import COUNTING, LAUNCHER, apart, counted, open_place, over, pulled, start
 from support.light_python import light_python
 from support.machines import machines, need_namespaces
 
@@ -35,20 +36,6 @@ else:
             time.sleep(0.05)
 """
 
-# Writes numbered lines to its log and to a file, until another file lets it end.
-COUNTING = """
-import os, pathlib, time
-import determined as det
-rank = det.get_cluster_info().container_rank
-place, n = pathlib.Path(os.environ["PLACE"]), 0
-while not (place / "end").exists():
-    n += 1
-    print(f"line {rank} {n}", flush=True)
-    (place / f"count{rank}").write_text(str(n))
-    time.sleep(0.01)
-"""
-
-
 @pytest.fixture(scope="module")
 def hosts():
     need_namespaces()
@@ -71,52 +58,13 @@ def cluster(hosts, tmp_path_factory):
 
 @pytest.fixture
 def place(tmp_path):
-    """A directory on which the test and its tasks agree, whoever they run as."""
-    for part in (tmp_path, *list(tmp_path.parents)[:3]):
-        with contextlib.suppress(OSError):
-            part.chmod(part.stat().st_mode | 0o055)
-    tmp_path.chmod(0o777)
-    return tmp_path
-
-
-def start(cluster, hosts, i):
-    cluster.start_agent(f"host{i}", slots=1, prefix=hosts.within(i), master_host=hosts.master)
-
-
-def over_two(cluster, script, launcher="", **variables):
-    return cluster.create(files={"t.py": script}, entrypoint=f"{launcher}python3 t.py", resources={"slots_per_trial": 2}, max_restarts=0,
-                          environment={"environment_variables": [f"{k}={v}" for k, v in variables.items()]})
+    return open_place(tmp_path)
 
 
 def received(hosts, i):
     """Bytes that have come in at the host's cable."""
     shown = subprocess.run([*hosts.within(i), "cat", "/sys/class/net/eth0/statistics/rx_bytes"], capture_output=True, text=True, check=True)
     return int(shown.stdout)
-
-
-def cable(hosts, i, state):
-    subprocess.run(["ip", "link", "set", f"{hosts.names[i].rsplit('n', 1)[0]}v{i}", state], check=True)
-
-
-LAUNCHER = "python3 -m determined.launch.tensorflow -- "  # of all launchers the one that needs no package
-
-
-def isolated(hosts, i, state):
-    """Keeps a host from all others but the master's, whose address is the bridge's own."""
-    cable = f"{hosts.names[i].rsplit('n', 1)[0]}v{i}"
-    subprocess.run(["ip", "link", "set", "dev", cable, "type", "bridge_slave", "isolated", state], check=True)
-
-
-@contextlib.contextmanager
-def apart(hosts):
-    """Two hosts that reach the master and not each other."""
-    for i in (0, 1):
-        isolated(hosts, i, "on")
-    try:
-        yield
-    finally:
-        for i in (0, 1):
-            isolated(hosts, i, "off")
 
 
 @contextlib.contextmanager
@@ -137,7 +85,7 @@ def second_cable(hosts):
 def meet(cluster, hosts, of, launcher=""):
     """Runs a task over two hosts that talk to each other, and checks that they talked by the given addresses."""
     before = [received(hosts, i) for i in range(3)]
-    x = over_two(cluster, MEETING, launcher)
+    x = over(cluster, 2, MEETING, launcher)
     assert cluster.wait_experiment(x)["state"] == "STATE_COMPLETED", log_of(cluster, x)
     log = log_of(cluster, x)
     named = re.search(r"rank 0 of (\S+)", log)[1].split(",")
@@ -149,13 +97,7 @@ def meet(cluster, hosts, of, launcher=""):
 
 
 def lines_of(cluster, experiment, rank):
-    return [int(n) for n in re.findall(rf"line {rank} (\d+)", log_of(cluster, experiment))]
-
-
-def counted(place, rank):
-    with contextlib.suppress(OSError, ValueError):
-        return int((place / f"count{rank}").read_text())
-    return 0
+    return [int(n) for n in re.findall(rf"line 1 {rank} (\d+)", log_of(cluster, experiment))]
 
 
 def check_each_line_came_once(cluster, experiment, place):
@@ -177,7 +119,7 @@ def test_hosts_that_reach_each_other_by_another_network_than_the_masters_find_it
 
 def test_hosts_that_do_not_reach_each_other_are_named(cluster, hosts):
     with apart(hosts):
-        x = over_two(cluster, MEETING, LAUNCHER)
+        x = over(cluster, 2, MEETING, LAUNCHER)
         assert cluster.wait_experiment(x)["state"] == "STATE_ERROR"
     log = log_of(cluster, x)
     assert re.search(r"rank [01] on host[01] does not reach rank [01] on host[01] at any address: eth0 10\.", log), log
@@ -185,19 +127,16 @@ def test_hosts_that_do_not_reach_each_other_are_named(cluster, hosts):
 
 
 def test_a_cable_that_is_pulled_and_put_back_loses_no_line(cluster, hosts, place):
-    x = over_two(cluster, COUNTING, PLACE=place)
+    x = over(cluster, 2, COUNTING, PLACE=place)
     wait_for("both ranks", lambda: counted(place, 0) > 5 and counted(place, 1) > 5)
-    cable(hosts, 1, "down")
-    try:
+    with pulled(hosts, 1):
         reached = [counted(place, r) for r in (0, 1)]
         wait_for("both to go on", lambda: all(counted(place, r) > reached[r] + 50 for r in (0, 1)))
-    finally:
-        cable(hosts, 1, "up")
     check_each_line_came_once(cluster, x, place)
 
 
 def test_an_agent_that_is_killed_leaves_the_task_to_the_next_one(cluster, hosts, place):
-    x = over_two(cluster, COUNTING, PLACE=place)
+    x = over(cluster, 2, COUNTING, PLACE=place)
     wait_for("both ranks", lambda: counted(place, 0) > 5 and counted(place, 1) > 5)
     cluster.stop_agent("host1", signal.SIGKILL)
     start(cluster, hosts, 1)
@@ -216,17 +155,15 @@ def test_a_host_that_comes_back_with_another_address_is_reached_there(cluster, h
 
 
 def test_a_host_that_is_gone_for_good_is_replaced_by_another(cluster, hosts, place):
-    x = over_two(cluster, COUNTING, PLACE=place)
+    x = over(cluster, 2, COUNTING, PLACE=place)
     wait_for("both ranks", lambda: counted(place, 0) > 5 and counted(place, 1) > 5)
     cluster.agents.pop("host1")
     for pid in subprocess.run(["ip", "netns", "pids", hosts.names[1]], capture_output=True, text=True, check=True).stdout.split():
         with contextlib.suppress(OSError):
             os.kill(int(pid), signal.SIGKILL)
     wait_for("the host to be lost", lambda: "lostTime" in cluster.get("/api/v1/agents/host1").json["agent"])
-    for rank in (0, 1):
-        (place / f"count{rank}").unlink()
     start(cluster, hosts, 2)
-    wait_for("the trial to go on with the other host", lambda: counted(place, 0) > 5 and counted(place, 1) > 5)
+    wait_for("the trial to go on with the other host", lambda: counted(place, 0, run=2) > 5 and counted(place, 1, run=2) > 5)
     (place / "end").write_text("")
     assert cluster.wait_experiment(x)["state"] == "STATE_COMPLETED", log_of(cluster, x)
     assert the_trial(cluster, x)["restarts"] == 0, "the loss of a host is no failure of the trial"

@@ -117,6 +117,13 @@ void sim_set_quarantine(struct sim *sim)
     sim->core = new_core(sim);
 }
 
+void sim_set_gang_probe(struct sim *sim)
+{
+    core_free(sim->core);
+    sim->pool.gang_probe = true;
+    sim->core = new_core(sim);
+}
+
 void sim_add_other_pool(struct sim *sim)
 {
     core_free(sim->core);

@@ -159,6 +159,7 @@ void sim_release(struct sim *sim);
 void sim_make_elastic(struct sim *sim, const struct scale_opts *scale);
 /* Agents whose hosts fail go into quarantine. To be called before anything else. */
 void sim_set_quarantine(struct sim *sim);
+void sim_set_gang_probe(struct sim *sim); /* to be called before anything else happens */
 void sim_add_other_pool(struct sim *sim); /* adds a pool called "other"; to be called before anything else */
 /* Adds a line to the story. */
 void sim_tell(struct sim *sim, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -348,6 +348,152 @@ static void test_quarantine__all_that_fails_at_one_time_is_one_failure(void **st
     assert_int_equal(strncmp(reason_of(sim, "a1"), "quarantine: tasks failed here 3", 31), 0);
 }
 
+/* When the network of the master fails, all agents are lost, and none of their hosts has failed. */
+static void test_quarantine__losses_that_most_agents_of_a_pool_share_do_not_count(void **state)
+{
+    struct sim *sim = *state;
+    sim_set_quarantine(sim);
+    for (int i = 0; i < 3; i++)
+        sim_add_agent(sim, (const char *[]){"a1", "a2", "a3"}[i], 1);
+    for (int i = 0; i < 3; i++)
+        sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 100000});
+    sim_run(sim, 1000);
+    for (int flap = 0; flap < 4; flap++) {
+        for (int i = 0; i < 3; i++) { /* they are noticed one after the other */
+            sim_agent_away(sim, (const char *[]){"a1", "a2", "a3"}[i], 60000);
+            sim_run(sim, 7000);
+        }
+        sim_run(sim, 120000);
+    }
+    for (int i = 0; i < 3; i++)
+        assert_string_equal(reason_of(sim, (const char *[]){"a1", "a2", "a3"}[i]), "");
+}
+
+static void test_quarantine__the_loss_of_half_of_a_pool_counts(void **state)
+{
+    struct sim *sim = *state;
+    sim_set_quarantine(sim);
+    sim_add_agent(sim, "a1", 1);
+    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 100000});
+    sim_run(sim, 1000);
+    sim_add_agent(sim, "a2", 0); /* nothing runs there */
+    sim_add_agent(sim, "a3", 0);
+    sim_add_agent(sim, "a4", 0);
+    for (int flap = 0; flap < 3; flap++) {
+        sim_agent_away(sim, "a1", 60000);
+        sim_agent_away(sim, "a2", 60000);
+        sim_run(sim, 120000);
+    }
+    assert_int_equal(strncmp(reason_of(sim, "a1"), "quarantine: ", 12), 0);
+    assert_string_equal(reason_of(sim, "a2"), "");
+}
+
+/* ---- the probe of a gang ----------------------------------------------------------------------------------------- */
+
+static const char *open_allocation(struct sim *sim)
+{
+    for (size_t i = 0; i < sim->store->allocation_n; i++)
+        if (sim->store->allocation[i].state != ALLOCATION_TERMINATED)
+            return sim->store->allocation[i].id;
+    fail_msg("no allocation is open");
+    return NULL;
+}
+
+/* Whether a container of the allocation runs, or has run, on the agent. */
+static bool is_on(struct sim *sim, const char *allocation_id, const char *agent)
+{
+    for (size_t i = 0; i < sim->store->container_n; i++)
+        if (strcmp(sim->store->container[i].allocation_id, allocation_id) == 0 &&
+            strcmp(sim->store->container[i].agent_id, agent) == 0)
+            return true;
+    return false;
+}
+
+/* bad: "" if the probe has failed, and it is not clear on which agent; NULL if it has not failed. */
+static bool probed(struct sim *sim, const char *bad, struct error *err)
+{
+    struct core_event ev = {.type = CORE_GANG_PROBED,
+                            .probe = {.allocation_id = open_allocation(sim),
+                                      .failed = bad != NULL,
+                                      .bad = &bad,
+                                      .bad_n = bad && *bad ? 1 : 0,
+                                      .report = "the machine cannot be reached"}};
+    return sim_step(sim, &ev, err);
+}
+
+/* Starts a trial on two of three agents. Returns one of the two. */
+static const char *start_gang(struct sim *sim)
+{
+    sim_set_gang_probe(sim);
+    sim_set_quarantine(sim);
+    for (int i = 0; i < 3; i++)
+        sim_add_agent(sim, (const char *[]){"a1", "a2", "a3"}[i], 1);
+    sim_create(sim, &(struct sim_experiment){.slots = 2, .steps = 300, .max_restarts = 0});
+    sim_run(sim, 20);
+    return is_on(sim, open_allocation(sim), "a1") ? "a1" : "a2";
+}
+
+static void test_gang_probe__that_fails_places_the_trial_anew_and_takes_a_bad_host_out(void **state)
+{
+    struct sim *sim = *state;
+    const char *bad = start_gang(sim);
+    for (int i = 0, tries = 0; i < 3; tries++) {
+        bool there = is_on(sim, open_allocation(sim), bad);
+        assert_true(tries < 6);
+        assert_true(probed(sim, there ? bad : "", NULL));
+        i += there;
+        sim_run(sim, 1000 * (1 << tries) + 500); /* the pause before the next launch, and a little more */
+    }
+    assert_non_null(
+        strstr(sim->logs.s, "crashed: agent failed to launch the container: the machine cannot be reached"));
+    assert_string_equal(reason_of(sim, bad),
+                        "quarantine: tasks failed here 3 times within an hour, the last: agent failed "
+                        "to launch the container: the machine cannot be reached");
+    assert_false(is_on(sim, open_allocation(sim), bad));
+    assert_true(probed(sim, NULL, NULL));
+    sim_run(sim, 60000);
+    assert_int_equal(sim_experiment_state(sim, 1), RUN_COMPLETED);
+    assert_int_equal(sim_trial(sim, 1)->restarts, 0);
+}
+
+static void test_gang_probe__nobody_is_put_into_quarantine_if_it_is_not_clear_who_is_bad(void **state)
+{
+    struct sim *sim = *state;
+    start_gang(sim);
+    for (int i = 0; i < 4; i++) {
+        assert_true(probed(sim, "", NULL));
+        sim_run(sim, 10000);
+    }
+    for (int i = 0; i < 3; i++)
+        assert_string_equal(reason_of(sim, (const char *[]){"a1", "a2", "a3"}[i]), "");
+    assert_true(probed(sim, NULL, NULL));
+    sim_run(sim, 60000);
+    assert_int_equal(sim_experiment_state(sim, 1), RUN_COMPLETED);
+}
+
+static void test_gang_probe__is_believed_once_about_its_own_agents_and_where_it_is_switched_on(void **state)
+{
+    struct sim *sim = *state;
+    cleanup_error struct error err = ERROR_INIT;
+    const char *own = start_gang(sim);
+    for (int i = 0; i < 3; i++) {
+        const char *agent = (const char *[]){"a1", "a2", "a3"}[i];
+        if (is_on(sim, open_allocation(sim), agent))
+            continue;
+        assert_false(probed(sim, agent, &err));
+        assert_int_equal(err.kind, ERR_INVALID);
+    }
+    assert_true(probed(sim, NULL, NULL));
+    assert_false(probed(sim, own, &err));
+    assert_int_equal(err.kind, ERR_CONFLICT);
+    sim->pool.gang_probe = false;
+    sim_crash_master(sim, 1000);
+    sim_run(sim, 2000);
+    assert_false(probed(sim, own, &err));
+    assert_int_equal(err.kind, ERR_PRECONDITION);
+    assert_string_equal(reason_of(sim, own), "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -365,6 +511,11 @@ int main(void)
         TEST(test_quarantine__failures_count_for_an_hour),
         TEST(test_quarantine__one_task_takes_out_one_agent_at_most),
         TEST(test_quarantine__all_that_fails_at_one_time_is_one_failure),
+        TEST(test_quarantine__losses_that_most_agents_of_a_pool_share_do_not_count),
+        TEST(test_quarantine__the_loss_of_half_of_a_pool_counts),
+        TEST(test_gang_probe__that_fails_places_the_trial_anew_and_takes_a_bad_host_out),
+        TEST(test_gang_probe__nobody_is_put_into_quarantine_if_it_is_not_clear_who_is_bad),
+        TEST(test_gang_probe__is_believed_once_about_its_own_agents_and_where_it_is_switched_on),
         TEST(test_second_connection__of_the_same_agent_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -33,7 +33,8 @@ def pull(words):
     if words[:1] != ["--force"] or len(words) != 3:
         fatal(f"unknown words: {words}")
     file, reference = pathlib.Path(words[1]), words[2]
-    (HERE / "proxies").write_text(json.dumps({k: v for k, v in os.environ.items() if k.lower().endswith("_proxy")}))
+    told = HERE / "proxies" if os.geteuid() == 0 else file.with_suffix(".proxies")
+    told.write_text(json.dumps({k: v for k, v in os.environ.items() if k.lower().endswith("_proxy")}))
     print("INFO:    Converting OCI blobs to SIF format", file=sys.stderr)
     if (HERE / "full").exists():
         file.write_bytes(b"a part")
@@ -62,11 +63,17 @@ def options(words):
 
 def run(words):
     flags, values = options(words)
+    if (HERE / "who").exists():
+        with open(HERE / "who", "a") as f:
+            f.write(f"{os.geteuid()}\n")
+    if (HERE / "broken").exists():
+        fatal("Failed to create user namespace: user namespace disabled")
+    if (HERE / "breaks").exists() and "--writable-tmpfs" in flags and (HERE / "breaks").read_text() in words[0]:
+        fatal("while mounting /run/determined: not a directory")
     image, command = pathlib.Path(words[0]), words[1:]
     if not image.exists():
         fatal(f"could not open image {image}: no such file")
     root = HERE / "root"  # each container mounts its own files there, in a mount namespace that nobody else sees
-    root.mkdir(exist_ok=True)
     variables = ["LD_LIBRARY_PATH=/.singularity.d/libs", f"{NAME}_CONTAINER={image}", "HOME=/root", "PATH=/usr/sbin:/usr/bin:/sbin:/bin"]
     script = ["set -e", f"cd {root}", "mount --make-rprivate /", f"mount -t tmpfs -o mode=755 tmpfs {root}", f"cd {root}"]
     if image.is_dir():
@@ -94,12 +101,13 @@ def run(words):
         elif option == "--env":
             variables.append(value)
     if "--writable-tmpfs" not in flags:
-        script.append("mount -o remount,ro .")
+        script.append("mount -o remount,bind,ro .")
     script.append("exec chroot . " + shlex.join(["/run/determined.task" if command[0] == "/run/determined.task" else command[0], *command[1:]]))
     environment = dict(v.split("=", 1) for v in variables)
     environment["STAND_IN"] = "1"
     place = {**os.environ, "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"} if "--cleanenv" not in flags else environment
-    words = ["unshare", "--mount", "--ipc", *(["--pid", "--fork", "--kill-child=SIGKILL"] if "--pid" in flags else []),
+    alone = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
+    words = ["unshare", *alone, "--mount", "--ipc", *(["--pid", "--fork", "--kill-child=SIGKILL"] if "--pid" in flags else []),
              "sh", "-c", "\n".join(script)]
     # The command itself keeps its environment, as Apptainer's does; what it runs in the container has the container's.
     words = ["unshare", *words[1:-3], "env", "-i", *[f"{k}={v}" for k, v in place.items()], *words[-3:]]
@@ -136,7 +144,10 @@ class Apptainer:
         self.program = self.dir / name
         self.program.write_text(PROGRAM)
         self.program.chmod(0o755)
-        (self.dir / "registry").mkdir()
+        for directory in ("registry", "root"):
+            (self.dir / directory).mkdir()
+        (self.dir / "calls").touch()
+        (self.dir / "calls").chmod(0o666)  # agents of ordinary users write there, too
         self.add_images()
 
     def image_file(self, name):
@@ -149,11 +160,11 @@ class Apptainer:
     def add_images(self):
         self.add_image(engines.IMAGE, {**engines.busybox_files(), "env": (b"OF_THE_IMAGE=yes\n", 0o644)})
         self.add_image(engines.WITHOUT_SHELL, {"hello.txt": (b"hello\n", 0o644)})
+        self.add_image(engines.RUN_IS_A_FILE, {"run": (b"no directory\n", 0o644)})
         self.add_image(engines.OTHER_PROCESSOR, {"bin/sh": (engines.foreign_program(), 0o755)})
 
     def calls(self, command=None):
-        file = self.dir / "calls"
-        lines = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+        lines = [json.loads(line) for line in (self.dir / "calls").read_text().splitlines()]
         return [words for words in lines if command in (None, words[0])]
 
     def _processes(self):

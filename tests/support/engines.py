@@ -21,6 +21,7 @@ import tempfile
 
 from support.waiting import wait_for
 
+RUN_IS_A_FILE = "det-test/run-is-a-file:latest"
 IMAGE, WITHOUT_SHELL, OTHER_PROCESSOR = "det-test/busybox:latest", "det-test/without-shell:latest", "det-test/other-processor:latest"  # Podman 4 imports nothing else
 SIZES = {"nofile": 1024, "nproc": 1024}  # no rights are needed to have these limits
 
@@ -138,6 +139,7 @@ class Engine:
     def add_images(self):
         self.add_image(IMAGE, busybox_files())
         self.add_image(WITHOUT_SHELL, {"hello.txt": (b"hello\n", 0o644)})
+        self.add_image(RUN_IS_A_FILE, {"run": (b"no directory\n", 0o644)})
         self.add_image(OTHER_PROCESSOR, {"bin/sh": (foreign_program(), 0o755)}, "&platform=linux/arm64")
 
 

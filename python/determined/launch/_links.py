@@ -14,7 +14,7 @@ import os
 import secrets
 import socket
 import threading
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Sequence
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from determined import _info, _network
 from determined.launch import _peers
@@ -30,7 +30,17 @@ Gather = Callable[[_info.ClusterInfo, Any], List[Any]]
 
 
 class Unreachable(Exception):
-    """Some machines of the trial do not reach each other."""
+    """Some machines of the trial do not reach each other.
+
+    Attributes
+    ----------
+    links : list of (int, int)
+        Of each link that fails, the rank that does not reach the other, and the other.
+    """
+
+    def __init__(self, text: str, links: Sequence[Tuple[int, int]] = ()) -> None:
+        super().__init__(text)
+        self.links = list(links)
 
 
 class Offer(NamedTuple):
@@ -62,7 +72,7 @@ def _ports() -> List[int]:
     return [0]
 
 
-def _listen() -> socket.socket:
+def listen() -> socket.socket:
     """Listen at all addresses of this machine, at the first port that is free."""
     failure = None
     for port in _ports():
@@ -79,7 +89,7 @@ def _listen() -> socket.socket:
 @contextlib.contextmanager
 def _answering(word: str) -> Iterator[int]:
     """While the body runs, send the word to everybody who connects; yields the port."""
-    with _listen() as server:
+    with listen() as server:
 
         def answer() -> None:
             with contextlib.suppress(OSError):
@@ -96,10 +106,10 @@ def _answering(word: str) -> Iterator[int]:
                 server.shutdown(socket.SHUT_RDWR)
 
 
-def try_to_reach(offer: Offer, address: str) -> str:
+def try_to_reach(offer: Offer, address: str, patience_s: float) -> str:
     """Connect to a container at one of its addresses; returns why that failed, or an empty text."""
     try:
-        with socket.create_connection((address, offer.port), timeout=PATIENCE_S) as s:
+        with socket.create_connection((address, offer.port), timeout=patience_s) as s:
             heard = b""
             while len(heard) < len(offer.word):
                 part = s.recv(256)
@@ -107,13 +117,13 @@ def try_to_reach(offer: Offer, address: str) -> str:
                     break
                 heard += part
     except socket.timeout:
-        return f"no answer within {PATIENCE_S:g} s"
+        return f"no answer within {patience_s:g} s"
     except OSError as e:
         return os.strerror(e.errno) if e.errno else str(e)
     return "" if heard == offer.word.encode() else "another machine or program answers there"
 
 
-def _try_all(offers: List[Offer], rank: int, wanted: List[List[str]]) -> List[Dict[str, str]]:
+def _try_all(offers: List[Offer], rank: int, wanted: List[List[str]], patience_s: float) -> List[Dict[str, str]]:
     """Connect to the wanted addresses of each other container.
 
     Returns for each rank a dict from address to the result of :func:`try_to_reach`.
@@ -121,7 +131,8 @@ def _try_all(offers: List[Offer], rank: int, wanted: List[List[str]]) -> List[Di
     tries = [(other, a) for other, addresses in enumerate(wanted) if other != rank for a in addresses]
     found: List[Dict[str, str]] = [{} for _ in offers]
     with concurrent.futures.ThreadPoolExecutor(max_workers=min(THREADS, len(tries) or 1)) as pool:
-        for (other, address), why in zip(tries, pool.map(lambda t: try_to_reach(offers[t[0]], t[1]), tries)):
+        whys = pool.map(lambda t: try_to_reach(offers[t[0]], t[1], patience_s), tries)
+        for (other, address), why in zip(tries, whys):
             found[other][address] = why
     return found
 
@@ -141,7 +152,7 @@ def choose(offers: List[Offer], results: List[List[Dict[str, str]]]) -> List[str
     Unreachable
         If a container has no such address. The message names the links that fail.
     """
-    chosen, missing = [], []
+    chosen, missing, links = [], [], []
     for j, offer in enumerate(offers):
         others = [i for i in range(len(offers)) if i != j]
         good = [a for _, a in offer.addresses if all(results[i][j].get(a, "it was not tried") == "" for i in others)]
@@ -149,6 +160,7 @@ def choose(offers: List[Offer], results: List[List[Dict[str, str]]]) -> List[str
             chosen.append(good[0])
             continue
         cut_off = [i for i in others if "" not in results[i][j].values()]
+        links += [(i, j) for i in cut_off]
         for i in cut_off:
             tried = ", ".join(f"{name} {a} ({results[i][j][a]})" for name, a in offer.addresses if a in results[i][j])
             missing.append(
@@ -162,12 +174,15 @@ def choose(offers: List[Offer], results: List[List[Dict[str, str]]]) -> List[str
             "the machines of this trial do not reach each other: "
             + "; ".join(missing[:NAMED_MAX] + more)
             + ". Let their ports through to one another (GLOO_PORT_RANGE narrows them), or name the interface "
-            "of their network in task_container_defaults.dtrain_network_interface, which switches this check off"
+            "of their network in task_container_defaults.dtrain_network_interface, which switches this check off",
+            links,
         )
     return chosen
 
 
-def find(info: _info.ClusterInfo, own: List[Sequence[str]], gather: Gather) -> List[str]:
+def find(
+    info: _info.ClusterInfo, own: List[Sequence[str]], gather: Gather, patience_s: Optional[float] = None
+) -> List[str]:
     """Agree with the other containers on an address of each.
 
     Parameters
@@ -177,18 +192,35 @@ def find(info: _info.ClusterInfo, own: List[Sequence[str]], gather: Gather) -> L
         Interfaces and addresses of this machine; the one that the cluster knows comes first.
     gather : callable
         ``_peers.all_gather``, or what stands in for it in a test.
+    patience_s : float, optional
+        How long a connection may take.
     """
+    patience_s = PATIENCE_S if patience_s is None else patience_s
     word = secrets.token_hex(16)
     with _answering(word) as port:
         offers = [Offer(*o) for o in gather(info, Offer(info.agent_id, word, port, own))]
         wanted = [[o.addresses[0][1]] for o in offers]
-        results = gather(info, _try_all(offers, info.container_rank, wanted))
+        results = gather(info, _try_all(offers, info.container_rank, wanted, patience_s))
         if all(why == "" for one in results for tried in one for why in tried.values()):
             return [addresses[0] for addresses in wanted]
         rest = [[a for _, a in o.addresses[1:]] for o in offers]
-        more = gather(info, _try_all(offers, info.container_rank, rest))
+        more = gather(info, _try_all(offers, info.container_rank, rest, patience_s))
     both = [[{**x, **y} for x, y in zip(first, second)] for first, second in zip(results, more)]
     return choose(offers, both)
+
+
+def own_addresses(info: _info.ClusterInfo) -> List[Sequence[str]]:
+    """Interfaces and addresses of this machine at which the others may reach it, in the order in which they are tried.
+
+    The one that the cluster knows comes first. Where the configuration names an interface, its address is the only one.
+    """
+    of_machine: List[Sequence[str]] = list(_network.addresses())
+    named = _info.network_interface_of(info.trial)
+    if named and any(name == named for name, _ in of_machine):
+        return [pair for pair in of_machine if pair[0] == named][:1]
+    known = info.container_addrs[info.container_rank]
+    first: Sequence[str] = next((pair for pair in of_machine if pair[1] == known), ("the cluster's", known))
+    return [first, *[pair for pair in of_machine if pair[1] != known]]
 
 
 def settle(info: _info.ClusterInfo) -> _info.ClusterInfo:
@@ -204,10 +236,7 @@ def settle(info: _info.ClusterInfo) -> _info.ClusterInfo:
     """
     if len(info.container_addrs) < 2 or _info.network_interface_of(info.trial):
         return info
-    known = info.container_addrs[info.container_rank]
-    of_machine = _network.addresses()
-    first = next(((name, a) for name, a in of_machine if a == known), ("the cluster's", known))
-    chosen = find(info, [first, *[pair for pair in of_machine if pair[1] != known]], _peers.all_gather)
+    chosen = find(info, own_addresses(info), _peers.all_gather)
     if chosen == info.container_addrs:
         return info
     logger.info("the machines of this trial reach each other at %s", ", ".join(chosen))

@@ -3,9 +3,9 @@
 import contextlib
 import json
 import socket
-import threading
 
 import pytest
+from support import room
 
 from determined import _info, _network
 from determined.launch import _links
@@ -13,50 +13,16 @@ from determined.launch import _links
 NOWHERE = "192.0.2.1"  # an address for documentation (RFC 5737), which nobody has
 
 
-class Room:
-    """What all_gather does, for threads."""
-
-    def __init__(self, n):
-        self.n, self.barrier, self.data = n, threading.Barrier(n), [None] * n
-
-    def gather(self, info, data):
-        self.data[info.container_rank] = json.loads(json.dumps(data))
-        self.barrier.wait(60)
-        given = list(self.data)
-        self.barrier.wait(60)
-        return given
-
-
-def info_of(rank, n, agent=None):
-    return _info.ClusterInfo(
-        "http://master",
-        "c",
-        agent or f"agent{rank}",
-        [0],
-        "t",
-        "a",
-        "s",
-        "TRIAL",
-        rendezvous_info=_info.RendezvousInfo(["127.0.0.1"] * n, rank, [1] * n),
-    )
-
-
 def meet(*own):
     """Have containers with these addresses find each other; returns what each of them says."""
-    room, said = Room(len(own)), [None] * len(own)
 
-    def one(rank):
+    def act(info, gather):
         try:
-            said[rank] = _links.find(info_of(rank, len(own)), own[rank], room.gather)
+            return _links.find(info, own[info.container_rank], gather)
         except _links.Unreachable as e:
-            said[rank] = str(e)
+            return str(e)
 
-    threads = [threading.Thread(target=one, args=(rank,)) for rank in range(len(own))]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
-    return said
+    return room.meet(len(own), act)
 
 
 @pytest.fixture(autouse=True)
@@ -67,7 +33,7 @@ def impatient(monkeypatch):
 def test_addresses_that_the_cluster_knows_are_taken_if_all_reach_them(monkeypatch):
     tried = []
     real = _links.try_to_reach
-    monkeypatch.setattr(_links, "try_to_reach", lambda o, a: tried.append(a) or real(o, a))
+    monkeypatch.setattr(_links, "try_to_reach", lambda o, a, s: tried.append(a) or real(o, a, s))
     own = [[("eth0", f"127.0.0.{i + 2}"), ("eth1", f"127.0.1.{i + 2}")] for i in range(3)]
     assert meet(*own) == [["127.0.0.2", "127.0.0.3", "127.0.0.4"]] * 3
     assert len(tried) == 6 and all(a.startswith("127.0.0.") for a in tried), "nothing else needs to be tried"
@@ -92,15 +58,15 @@ def test_the_links_that_fail_are_named_to_everybody():
 def test_another_machine_with_the_same_address_is_no_answer():
     with _links._answering("mine") as port:
         offer = _links.Offer("a", "other", port, [])
-        assert _links.try_to_reach(offer, "127.0.0.1") == "another machine or program answers there"
-        assert _links.try_to_reach(offer._replace(word="mine"), "127.0.0.1") == ""
-    assert "refused" in _links.try_to_reach(offer, "127.0.0.1")
+        assert _links.try_to_reach(offer, "127.0.0.1", 0.5) == "another machine or program answers there"
+        assert _links.try_to_reach(offer._replace(word="mine"), "127.0.0.1", 0.5) == ""
+    assert "refused" in _links.try_to_reach(offer, "127.0.0.1", 0.5)
 
 
 def test_somebody_who_accepts_and_says_nothing_is_waited_for_no_longer_than_that():
     with socket.create_server(("127.0.0.1", 0)) as server:
         offer = _links.Offer("a", "word", server.getsockname()[1], [])
-        assert _links.try_to_reach(offer, "127.0.0.1") == "no answer within 0.5 s"
+        assert _links.try_to_reach(offer, "127.0.0.1", 0.5) == "no answer within 0.5 s"
 
 
 def test_each_half_of_the_others_reaches_another_address():
@@ -141,9 +107,9 @@ def test_the_machines_own_addresses_are_listed_without_its_loopback():
 
 def test_a_trial_on_one_machine_or_with_a_named_interface_is_not_asked(monkeypatch):
     monkeypatch.setattr(_links, "find", lambda *_: pytest.fail("it asked"))
-    info = info_of(0, 1)
+    info = room.info_of(0, 1)
     assert _links.settle(info) is info
-    info = info_of(0, 2)
+    info = room.info_of(0, 2)
     monkeypatch.setattr(_info, "network_interface_of", lambda trial: "eth7")
     monkeypatch.setattr(_info.ClusterInfo, "trial", property(lambda self: None))
     assert _links.settle(info) is info
@@ -156,7 +122,7 @@ def test_the_file_of_addresses_says_what_was_found(monkeypatch, tmp_path):
         json.dumps({"container_addrs": ["10.0.0.1", "10.0.0.2"], "container_rank": 0, "container_slot_counts": [1, 2]})
     )
     (tmp_path / "info" / "cluster.json").write_text(
-        json.dumps({k: v for k, v in vars(info_of(0, 2)).items() if not k.startswith("_") and v is not None})
+        json.dumps({k: v for k, v in vars(room.info_of(0, 2)).items() if not k.startswith("_") and v is not None})
     )
     monkeypatch.setenv("DET_RUN_DIR", str(tmp_path))
     monkeypatch.setattr(_info, "network_interface_of", lambda trial: None)

@@ -9,6 +9,7 @@
 #include "agent/engine/image.h"
 #include "common/base/cleanup.h"
 #include "common/base/percent.h"
+#include "common/base/word_list.h"
 
 enum { FILE_NAME_MAX = 200 }; /* bytes of an encoded reference, in which some characters take three bytes */
 
@@ -64,35 +65,20 @@ const char *apptainer_find(const char *name, const char *path, struct arena *a)
 
 /* ---- command lines ----------------------------------------------------------------------------------------------- */
 
-struct words {
-    struct arena *a;
-    char **item;
-    size_t n, cap;
-};
-
-static void add(struct words *w, const char *word)
+static void add(struct word_list *w, const char *word)
 {
-    if (w->n + 1 >= w->cap) {
-        size_t cap = w->cap ? 2 * w->cap : 32;
-        char **item = arena_array(w->a, char *, cap);
-        if (w->n)
-            memcpy(item, w->item, w->n * sizeof(*item));
-        w->item = item;
-        w->cap = cap;
-    }
-    w->item[w->n++] = arena_strdup(w->a, word);
-    w->item[w->n] = NULL;
+    word_list_add(w, arena_strdup(w->arena, word));
 }
 
-static void add_two(struct words *w, const char *option, const char *value)
+static void add_two(struct word_list *w, const char *option, const char *value)
 {
     add(w, option);
     add(w, value);
 }
 
-static void add_bind(struct words *w, const struct container_mount *m)
+static void add_bind(struct word_list *w, const struct container_mount *m)
 {
-    add_two(w, "--bind", arena_printf(w->a, "%s:%s%s", m->source, m->target, m->read_only ? ":ro" : ""));
+    add_two(w, "--bind", arena_printf(w->arena, "%s:%s%s", m->source, m->target, m->read_only ? ":ro" : ""));
 }
 
 static int by_target(const void *x, const void *y)
@@ -101,9 +87,9 @@ static int by_target(const void *x, const void *y)
 }
 
 /* Apptainer mounts in the order of its words: what lies within another mount has to come after it. */
-static void add_binds(struct words *w, const struct container_order *o)
+static void add_binds(struct word_list *w, const struct container_order *o)
 {
-    struct container_mount *m = arena_array(w->a, struct container_mount, o->mount_n + 1);
+    struct container_mount *m = arena_array(w->arena, struct container_mount, o->mount_n + 1);
     if (o->mount_n)
         memcpy(m, o->mount, o->mount_n * sizeof(*m));
     qsort(m, o->mount_n, sizeof(*m), by_target);
@@ -116,17 +102,17 @@ static bool has_network_of_its_own(const struct container_order *o)
     return *o->network_mode && strcmp(o->network_mode, "host") != 0;
 }
 
-static void add_network(struct words *w, const struct container_order *o)
+static void add_network(struct word_list *w, const struct container_order *o)
 {
     if (!has_network_of_its_own(o))
         return;
     add(w, "--net");
     add_two(w, "--network", o->network_mode);
     for (size_t i = 0; i < o->port_n && strcmp(o->network_mode, "none") != 0; i++)
-        add_two(w, "--network-args", arena_printf(w->a, "portmap=%d:%d/tcp", o->port[i], o->port[i]));
+        add_two(w, "--network-args", arena_printf(w->arena, "portmap=%d:%d/tcp", o->port[i], o->port[i]));
 }
 
-static void add_gpus(struct words *w, const struct container_order *o)
+static void add_gpus(struct word_list *w, const struct container_order *o)
 {
     if (o->gpu_n && o->gpu_type == WIRE_DEVICE_TYPE_CUDA)
         add(w, "--nv");
@@ -136,7 +122,7 @@ static void add_gpus(struct words *w, const struct container_order *o)
 
 /* Nothing of the agent's environment, home and working directory gets into a container, and its process ids are its
  * own, so that all of it ends with its first process. */
-static void add_separation(struct words *w)
+static void add_separation(struct word_list *w)
 {
     static const char *const option[] = {"--cleanenv", "--no-home", "--no-mount", "tmp,cwd", "--pid",
                                          "--no-init",  "--ipc",     "--pwd",      "/"};
@@ -171,7 +157,7 @@ int apptainer_check(const struct container_order *o, struct error *err)
 
 char **apptainer_exec_words(const char *program, const struct container_order *o, const char *mark, struct arena *a)
 {
-    struct words w = {.a = a};
+    struct word_list w = {.arena = a};
     add_two(&w, program, "exec");
     add_separation(&w);
     add(&w, "--writable-tmpfs");
@@ -192,7 +178,7 @@ char **apptainer_exec_words(const char *program, const struct container_order *o
 char **apptainer_environment_words(const char *program, const char *image, const char *task_program, const char *target,
                                    struct arena *a)
 {
-    struct words w = {.a = a};
+    struct word_list w = {.arena = a};
     struct container_mount m = {.source = task_program, .target = target, .read_only = true};
     add_two(&w, program, "exec");
     add_separation(&w);
@@ -204,7 +190,7 @@ char **apptainer_environment_words(const char *program, const char *image, const
 
 char **apptainer_pull_words(const char *program, const char *file, const char *reference, struct arena *a)
 {
-    struct words w = {.a = a};
+    struct word_list w = {.arena = a};
     add_two(&w, program, "pull");
     add(&w, "--force");
     add_two(&w, file, reference);

@@ -245,6 +245,15 @@ static void on_look(void *ctx)
     l->call = engine_ask(l->engine, &q, on_looked, l);
 }
 
+/* Whether an engine says that what it was to mount has no place in the image: where a directory should be is a file.
+ * The sources of all mounts were checked before. The words are those of runc and of crun; engines have no code for
+ * it. */
+static bool is_fault_of_image(const struct error *err)
+{
+    const char *text = error_msg(err);
+    return strstr(text, "to rootfs at") || (strstr(text, "OCI") && strcasestr(text, "not a directory"));
+}
+
 static void on_started(void *ctx, struct json_object *body, const struct error *err)
 {
     struct container_launch *l = ctx;
@@ -257,7 +266,7 @@ static void on_started(void *ctx, struct json_object *body, const struct error *
         end_if_told(l);
         return;
     }
-    error_set(&e, err->kind == ERR_INVALID ? ERR_INVALID : ERR_PRECONDITION,
+    error_set(&e, err->kind == ERR_INVALID || is_fault_of_image(err) ? ERR_INVALID : ERR_PRECONDITION,
               "the task's container could not be started: %s", error_msg(err));
     launch_end(l, false, &e);
 }

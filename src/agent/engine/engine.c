@@ -1,5 +1,6 @@
 #include "agent/engine/engine.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -266,6 +267,16 @@ struct engine_greeting *engine_greet(struct engine *e, engine_done_fn *done, voi
     *g = (struct engine_greeting){.engine = e, .done = done, .ctx = ctx};
     g->call = engine_ask(e, &q, on_version, g);
     return g;
+}
+
+void engine_tell(const struct engine_lines *to, const char *fmt, ...)
+{
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    va_list ap;
+    va_start(ap, fmt);
+    strbuf_vaddf(&text, fmt, ap);
+    va_end(ap);
+    to->take(to->ctx, text.s, text.n);
 }
 
 void engine_greeting_cancel(struct engine_greeting *g)

@@ -55,6 +55,13 @@ struct engine_greeting;
 struct engine_greeting *engine_greet(struct engine *e, engine_done_fn *done, void *ctx);
 void engine_greeting_cancel(struct engine_greeting *g);
 
+/* Who takes lines about what an engine does, without their newlines. */
+struct engine_lines {
+    void (*take)(void *ctx, const char *line, size_t n);
+    void *ctx;
+};
+void engine_tell(const struct engine_lines *to, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
 /* The text at a path of names, "State.Error"; "" if there is none. */
 const char *engine_text(struct json_object *o, const char *path);
 bool engine_flag(struct json_object *o, const char *path);

@@ -62,17 +62,6 @@ static void end(struct image_fetch *f, const struct image_facts *facts, const st
     fetch_free(f);
 }
 
-static void tell(struct image_fetch *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void tell(struct image_fetch *f, const char *fmt, ...)
-{
-    cleanup_strbuf struct strbuf text = STRBUF_INIT;
-    va_list ap;
-    va_start(ap, fmt);
-    strbuf_vaddf(&text, fmt, ap);
-    va_end(ap);
-    f->handler.on_line(f->handler.ctx, text.s, text.n);
-}
-
 /* ---- what the image is ------------------------------------------------------------------------------------------- */
 
 static char **texts_of(struct json_object *list, struct arena *a)
@@ -149,7 +138,7 @@ static void tell_progress(struct image_fetch *f)
     f->told_us = now_us;
     pull_progress_describe(f->progress, &text);
     if (text.n)
-        tell(f, "Pulling image %s: %s", f->order.name, text.s);
+        engine_tell(&f->handler.lines, "Pulling image %s: %s", f->order.name, text.s);
 }
 
 static int on_progress(const void *data, size_t n, void *ctx)
@@ -177,7 +166,8 @@ static void on_pulled(void *ctx, struct json_object *body, const struct error *e
     take_object(f);
     if (!err && !f->failed.kind) {
         f->pulled = true;
-        tell(f, "Image %s is pulled, after %.0f s", f->order.name, (double)(clock_monotonic_us() - f->began_us) / 1e6);
+        engine_tell(&f->handler.lines, "Image %s is pulled, after %.0f s", f->order.name,
+                    (double)(clock_monotonic_us() - f->began_us) / 1e6);
         inspect(f);
         return;
     }
@@ -212,7 +202,7 @@ static void pull(struct image_fetch *f)
     const char *path = arena_printf(f->order.arena, "/images/create?fromImage=%s&tag=%s", from, tag);
     f->progress = pull_progress_new();
     f->began_us = f->told_us = clock_monotonic_us();
-    tell(f, "Pulling image %s with %s", f->order.name, f->engine->name);
+    engine_tell(&f->handler.lines, "Pulling image %s with %s", f->order.name, f->engine->name);
     struct engine_request q = {.method = "POST", .path = path, .header = header, .on_data = on_progress, .data_ctx = f};
     f->call = engine_ask(f->engine, &q, on_pulled, f);
 }

@@ -20,7 +20,7 @@ struct image_order {
 };
 
 struct image_handler {
-    void (*on_line)(void *ctx, const char *line, size_t n); /* progress, a few lines a minute */
+    struct engine_lines lines; /* progress, a few lines a minute */
     void (*on_done)(void *ctx, const struct image_facts *facts, const struct error *err); /* facts NULL: it failed */
     void *ctx;
 };

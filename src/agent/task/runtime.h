@@ -68,8 +68,8 @@ struct runtime_task {
 /* An operation of a runtime that asks an engine. */
 struct runtime_ask;
 struct runtime_ask_handler {
-    void (*on_line)(void *ctx, const char *line, size_t n); /* for the task's log */
-    void (*on_done)(void *ctx, const struct error *err);    /* NULL: it succeeded */
+    struct engine_lines lines;                           /* for the task's log */
+    void (*on_done)(void *ctx, const struct error *err); /* NULL: it succeeded */
     void *ctx;
 };
 /* on_done is called once, later, on the loop's thread. Nobody else may touch the task until then. */
@@ -105,6 +105,9 @@ void runtime_ask_cancel(struct runtime_ask *ask);
 
 /* Checks the value of container_runtime. If this build lacks the runtime, the error says which it has. */
 int runtime_check_name(const char *name, struct error *err);
+/* Refuses a runtime that would give the makers of images the rights of root on this machine, unless the configuration
+ * says that they are trusted. */
+int runtime_check_trust(const struct agent_config *c, struct error *err);
 /* The runtime of the tasks that run in containers. */
 const struct runtime *runtime_of_containers(const struct agent_config *c);
 /* Whether a task is to run in a container, if an engine answers. */

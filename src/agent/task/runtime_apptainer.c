@@ -43,7 +43,8 @@ struct apptainer_ask {
     const char *program, *unfinished;
     struct program_run *run;
     struct program_wait *wait;
-    struct strbuf said; /* the last line of the command that tells of a failure, else its last line */
+    struct strbuf said;  /* the last line of the command that tells of a failure, else its last line */
+    struct error failed; /* why the container could not be started, while it is found out who is to blame */
     int64_t began_us, told_us;
     int ready_fd;
     struct loop_watch *ready;
@@ -56,6 +57,7 @@ static void ask_free(struct apptainer_ask *ask)
     if (ask->ready_fd >= 0)
         close(ask->ready_fd);
     strbuf_release(&ask->said);
+    error_release(&ask->failed);
     free(ask);
 }
 
@@ -92,17 +94,6 @@ static void ask_end(struct apptainer_ask *ask, const struct error *err)
 static const char *name_of(const struct apptainer_ask *ask)
 {
     return ask->base.task->engines->command.name;
-}
-
-static void tell(struct apptainer_ask *ask, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void tell(struct apptainer_ask *ask, const char *fmt, ...)
-{
-    cleanup_strbuf struct strbuf text = STRBUF_INIT;
-    va_list ap;
-    va_start(ap, fmt);
-    strbuf_vaddf(&text, fmt, ap);
-    va_end(ap);
-    ask->base.handler.on_line(ask->base.handler.ctx, text.s, text.n);
 }
 
 /* ---- running a command ------------------------------------------------------------------------------------------- */
@@ -171,6 +162,65 @@ static void on_line(void *ctx, const char *line, size_t n)
     keep_cause(&ask->said, line, n);
 }
 
+/* ---- who is to blame --------------------------------------------------------------------------------------------- */
+
+/* Makes an image with nothing in it but the places that Apptainer mounts at. Returns its path; NULL if it cannot be
+ * made. */
+static const char *make_empty_image(struct runtime_task *t)
+{
+    static const char *const place[] = {"", "/dev", "/etc", "/proc", "/run", "/sys", "/tmp"};
+    struct arena *a = &t->arena;
+    const char *image = arena_printf(a, "%s/empty", t->config->images_dir);
+    if (dir_make(t->config->images_dir, 0700, NULL) < 0)
+        return NULL;
+    for (size_t i = 0; i < sizeof(place) / sizeof(place[0]); i++)
+        if (mkdir(arena_printf(a, "%s%s", image, place[i]), 0755) < 0 && errno != EEXIST)
+            return NULL;
+    cleanup_close int fd = open(arena_printf(a, "%s" CONTAINER_PROGRAM, image), O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
+    return fd >= 0 ? image : NULL;
+}
+
+static void on_empty_image(void *ctx, int status, const struct strbuf *output)
+{
+    struct apptainer_ask *ask = ctx;
+    cleanup_error struct error err = ERROR_INIT;
+    cleanup_strbuf struct strbuf cause = STRBUF_INIT;
+    (void)output;
+    ask->run = NULL;
+    if (status == 0)
+        error_set(&err, ERR_INVALID, "%s", error_msg(&ask->failed));
+    else
+        error_set(&err, ERR_PRECONDITION,
+                  "%s; no other image can be run on this machine either, not even an empty one: %s",
+                  error_msg(&ask->failed), cause_of(ask, status, &cause));
+    ask_end(ask, &err);
+}
+
+/* Ends the ask with this failure of a container. It is the image's fault, and so the task's, if an empty image can be
+ * run on this machine; else it is the machine's. What the command prints does not tell the two apart. */
+static void end_by_blame(struct apptainer_ask *ask, const struct error *failed)
+{
+    struct runtime_task *t = ask->base.task;
+    cleanup_error struct error err = ERROR_INIT;
+    const char *program = runtime_find_command(t->config, &t->arena), *image = make_empty_image(t);
+    error_copy(&ask->failed, failed);
+    if (ask->ready_fd >= 0) {
+        loop_watch_free(ask->ready);
+        ask->ready = NULL;
+        close(ask->ready_fd);
+        ask->ready_fd = -1;
+    }
+    if (!program || !image) {
+        ask_end(ask, failed);
+        return;
+    }
+    struct program_order o = {.argv = apptainer_environment_words(program, image, t->config->task_program,
+                                                                  CONTAINER_PROGRAM, &t->arena),
+                              .env = environment_with(NULL, 0, &t->arena)};
+    if (run_command(ask, &o, on_line, on_empty_image, &err) < 0)
+        ask_end(ask, &err);
+}
+
 /* ---- the image --------------------------------------------------------------------------------------------------- */
 
 /* Variables that Apptainer sets for whoever runs a command, and that are no part of the image. */
@@ -209,7 +259,7 @@ static void on_environment(void *ctx, int status, const struct strbuf *output)
     if (status != 0) {
         error_set(&err, ERR_PRECONDITION, "the image %s cannot be run on this machine: %s", t->start->image,
                   cause_of(ask, status, &cause));
-        ask_end(ask, &err);
+        end_by_blame(ask, &err);
         return;
     }
     struct image_facts *facts = arena_new(&t->arena, struct image_facts);
@@ -242,7 +292,7 @@ static void on_pull_line(void *ctx, const char *line, size_t n)
     if (now_us - ask->told_us < TELL_EVERY_US)
         return;
     ask->told_us = now_us;
-    tell(ask, "Pulling image %s: %.*s", ask->base.task->start->image, (int)n, line);
+    engine_tell(&ask->base.handler.lines, "Pulling image %s: %.*s", ask->base.task->start->image, (int)n, line);
 }
 
 static void on_pulled(void *ctx, int status, const struct strbuf *output)
@@ -255,7 +305,8 @@ static void on_pulled(void *ctx, int status, const struct strbuf *output)
     ask->run = NULL;
     ask->unfinished = NULL;
     if (status == 0 && rename(unfinished, ask->image.path) == 0) {
-        tell(ask, "Image %s is pulled, after %.0f s", image, (double)(clock_monotonic_us() - ask->began_us) / 1e6);
+        engine_tell(&ask->base.handler.lines, "Image %s is pulled, after %.0f s", image,
+                    (double)(clock_monotonic_us() - ask->began_us) / 1e6);
         ask_environment(ask);
         return;
     }
@@ -287,7 +338,7 @@ static void pull(struct apptainer_ask *ask)
     }
     ask->unfinished = arena_printf(&t->arena, "%s/%s" UNFINISHED_SUFFIX, t->config->images_dir, t->container_id);
     ask->began_us = ask->told_us = clock_monotonic_us();
-    tell(ask, "Pulling image %s with %s", t->start->image, name_of(ask));
+    engine_tell(&ask->base.handler.lines, "Pulling image %s with %s", t->start->image, name_of(ask));
     struct program_order o = {.argv = apptainer_pull_words(ask->program, ask->unfinished, ask->image.reference,
                                                            &t->arena),
                               .env = environment_with(variable, n, &t->arena)};
@@ -448,7 +499,7 @@ static void on_command_end(void *ctx, int status, const struct strbuf *output)
     read_command_log(ask);
     error_set(&err, ERR_PRECONDITION, "the task's container ended before its supervisor was there: %s",
               cause_of(ask, status, &cause));
-    ask_end(ask, &err);
+    end_by_blame(ask, &err);
 }
 
 static void on_ready(int fd, void *ctx)

@@ -65,12 +65,10 @@ static void ask_cancel(struct runtime_ask *base)
 static void warn_of_other_processor(struct container_ask *ask, const struct image_facts *facts)
 {
     const struct runtime_task *t = ask->base.task;
-    cleanup_strbuf struct strbuf line = STRBUF_INIT;
     if (!*facts->arch || !*t->engine->arch || strcmp(facts->arch, t->engine->arch) == 0)
         return;
-    strbuf_addf(&line, "WARNING: the image %s is built for %s, and this machine is %s", t->start->image, facts->arch,
-                t->engine->arch);
-    ask->base.handler.on_line(ask->base.handler.ctx, line.s, line.n);
+    engine_tell(&ask->base.handler.lines, "WARNING: the image %s is built for %s, and this machine is %s",
+                t->start->image, facts->arch, t->engine->arch);
 }
 
 static bool has_network_of_machine(const struct runtime_task *t)
@@ -83,15 +81,13 @@ static bool has_network_of_machine(const struct runtime_task *t)
 static void warn_of_other_network(struct container_ask *ask)
 {
     const struct runtime_task *t = ask->base.task;
-    cleanup_strbuf struct strbuf line = STRBUF_INIT;
     if (has_network_of_machine(t) || t->start->proxy_ports_n == 0)
         return;
-    strbuf_addf(
-        &line,
+    engine_tell(
+        &ask->base.handler.lines,
         "WARNING: the container has the network \"%s\" (task_container_defaults.network_mode) and not that of the "
         "machine, so the task's ports cannot be reached through the master",
         t->start->container->network_mode);
-    ask->base.handler.on_line(ask->base.handler.ctx, line.s, line.n);
 }
 
 static void on_image(void *ctx, const struct image_facts *facts, const struct error *err)
@@ -104,12 +100,6 @@ static void on_image(void *ctx, const struct image_facts *facts, const struct er
         ask->base.task->image = arena_dup(&ask->base.task->arena, facts, sizeof(*facts));
     }
     ask_end(ask, err);
-}
-
-static void on_image_line(void *ctx, const char *line, size_t n)
-{
-    struct container_ask *ask = ctx;
-    ask->base.handler.on_line(ask->base.handler.ctx, line, n);
 }
 
 static void fetch_image(struct container_ask *ask)
@@ -126,7 +116,7 @@ static void fetch_image(struct container_ask *ask)
                             .force_pull = c && c->force_pull,
                             .registry_auth = c && c->registry_auth ? c->registry_auth : "",
                             .arena = &t->arena};
-    struct image_handler h = {.on_line = on_image_line, .on_done = on_image, .ctx = ask};
+    struct image_handler h = {.lines = ask->base.handler.lines, .on_done = on_image, .ctx = ask};
     ask->fetch = image_fetch_start(t->engine, &o, &h);
 }
 

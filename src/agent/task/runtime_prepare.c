@@ -201,7 +201,7 @@ int runtime_fill_spec(const struct runtime_task *t, struct taskspec *ret, struct
     struct arena *a = (struct arena *)&t->arena;
     bool trial = t->start->task_type == WIRE_TASK_TYPE_TRIAL;
     *ret = (struct taskspec){.argv = t->argv,
-                             .env = t->env.item,
+                             .env = t->env.list.item,
                              .cwd = t->work_dir,
                              .change_user = t->account.change,
                              .uid = t->account.uid,

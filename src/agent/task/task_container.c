@@ -15,7 +15,7 @@ static void on_line(void *ctx, const char *line, size_t n)
 
 static void ask(struct task *t, runtime_ask_fn *fn, void (*on_done)(void *, const struct error *))
 {
-    struct runtime_ask_handler h = {.on_line = on_line, .on_done = on_done, .ctx = t};
+    struct runtime_ask_handler h = {.lines = {on_line, t}, .on_done = on_done, .ctx = t};
     t->ask = fn(t->rt, &h);
 }
 

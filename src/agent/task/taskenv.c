@@ -15,9 +15,9 @@ static size_t name_length(const char *entry)
 
 static char **find(const struct taskenv *e, const char *name, size_t n)
 {
-    for (size_t i = 0; i < e->n; i++)
-        if (name_length(e->item[i]) == n && memcmp(e->item[i], name, n) == 0)
-            return &e->item[i];
+    for (size_t i = 0; i < e->list.n; i++)
+        if (name_length(e->list.item[i]) == n && memcmp(e->list.item[i], name, n) == 0)
+            return &e->list.item[i];
     return NULL;
 }
 
@@ -28,21 +28,12 @@ static void put_variable(struct taskenv *e, char *entry)
         *old = entry;
         return;
     }
-    if (e->n + 1 >= e->cap) {
-        size_t cap = e->cap ? 2 * e->cap : 64;
-        char **item = arena_array(e->arena, char *, cap);
-        if (e->n)
-            memcpy(item, e->item, e->n * sizeof(*item));
-        e->item = item;
-        e->cap = cap;
-    }
-    e->item[e->n++] = entry;
-    e->item[e->n] = NULL;
+    word_list_add(&e->list, entry);
 }
 
 void taskenv_set(struct taskenv *e, const char *name, const char *value)
 {
-    put_variable(e, arena_printf(e->arena, "%s=%s", name, value));
+    put_variable(e, arena_printf(e->list.arena, "%s=%s", name, value));
 }
 
 const char *taskenv_get(const struct taskenv *e, const char *name)
@@ -56,8 +47,8 @@ static bool remove_variable(struct taskenv *e, const char *name)
     char **item = find(e, name, strlen(name));
     if (!item)
         return false;
-    *item = e->item[--e->n];
-    e->item[e->n] = NULL;
+    *item = e->list.item[--e->list.n];
+    e->list.item[e->list.n] = NULL;
     return true;
 }
 
@@ -98,7 +89,7 @@ static void add_machine(struct taskenv *e, char *const *machine, const struct ac
     taskenv_set(e, "PATH", "/usr/local/bin:/usr/bin:/bin");
     for (; *machine; machine++)
         if (is_of_the_machine(*machine))
-            put_variable(e, arena_strdup(e->arena, *machine));
+            put_variable(e, arena_strdup(e->list.arena, *machine));
     taskenv_set(e, "HOME",
                 *who->home && strcmp(who->home, "/nonexistent") != 0 && account_reaches(who, who->home, X_OK)
                     ? who->home
@@ -117,7 +108,7 @@ static void add_image(struct taskenv *e, const struct taskenv_facts *f)
     taskenv_set(e, "HOME", f->work_dir);
     for (char *const *item = f->image_env; *item; item++)
         if (strchr(*item, '='))
-            put_variable(e, arena_strdup(e->arena, *item));
+            put_variable(e, arena_strdup(e->list.arena, *item));
     taskenv_set(e, "USER", f->account->name);
     taskenv_set(e, "LOGNAME", f->account->name);
     taskenv_set(e, "PYTHONUNBUFFERED", "1");
@@ -125,8 +116,8 @@ static void add_image(struct taskenv *e, const struct taskenv_facts *f)
 
 static bool has_name_in_any_case(const struct taskenv *e, const char *name)
 {
-    for (size_t i = 0; i < e->n; i++)
-        if (name_length(e->item[i]) == strlen(name) && strncasecmp(e->item[i], name, strlen(name)) == 0)
+    for (size_t i = 0; i < e->list.n; i++)
+        if (name_length(e->list.item[i]) == strlen(name) && strncasecmp(e->list.item[i], name, strlen(name)) == 0)
             return true;
     return false;
 }
@@ -180,30 +171,30 @@ static void map_cert_file(struct taskenv *e, const struct taskenv_facts *f)
 {
     const char *file = taskenv_get(e, "DET_MASTER_CERT_FILE");
     if (file)
-        taskenv_set(e, "DET_MASTER_CERT_FILE", taskenv_map_path(file, f->run_dir, e->arena));
+        taskenv_set(e, "DET_MASTER_CERT_FILE", taskenv_map_path(file, f->run_dir, e->list.arena));
 }
 
 static void add_agent_part(struct taskenv *e, const struct wire_link_start_task *t, const struct taskenv_facts *f)
 {
     const struct agent_config *c = f->config;
-    taskenv_set(e, "DET_MASTER", agent_config_task_master_url(c, e->arena));
+    taskenv_set(e, "DET_MASTER", agent_config_task_master_url(c, e->list.arena));
     taskenv_set(e, "DET_MASTER_HOST", c->container_master_host);
     taskenv_set(e, "DET_MASTER_ADDR", c->container_master_host);
-    taskenv_set(e, "DET_MASTER_PORT", arena_printf(e->arena, "%d", c->container_master_port));
+    taskenv_set(e, "DET_MASTER_PORT", arena_printf(e->list.arena, "%d", c->container_master_port));
     taskenv_set(e, "DET_MASTER_ID", f->master_id);
     taskenv_set(e, "DET_CLUSTER_ID", f->cluster_id);
     taskenv_set(e, "DET_AGENT_ID", c->agent_id);
     if (*c->tls_cert_name)
         taskenv_set(e, "DET_MASTER_CERT_NAME", c->tls_cert_name);
     taskenv_set(e, "DET_CONTAINER_ID", t->container_id);
-    taskenv_set(e, "DET_SLOT_IDS", slot_ids(t, e->arena));
-    add_gpus(e, t, f->slots, e->arena);
+    taskenv_set(e, "DET_SLOT_IDS", slot_ids(t, e->list.arena));
+    add_gpus(e, t, f->slots, e->list.arena);
 }
 
 static void prepend_path(struct taskenv *e, const char *name, const char *dir)
 {
     const char *old = taskenv_get(e, name);
-    taskenv_set(e, name, old && *old ? arena_printf(e->arena, "%s:%s", dir, old) : dir);
+    taskenv_set(e, name, old && *old ? arena_printf(e->list.arena, "%s:%s", dir, old) : dir);
 }
 
 /* Lets the task find the Python that it asks for before any other. */
@@ -228,13 +219,13 @@ static void add_python(struct taskenv *e, const struct taskenv_facts *f)
 static void add_places(struct taskenv *e, const struct taskenv_facts *f)
 {
     const char *given = taskenv_get(e, "PYTHONUSERBASE"); /* may be set to a home directory that holds packages */
-    const char *userbase = given && *given ? taskenv_map_path(given, f->run_dir, e->arena)
-                                           : arena_printf(e->arena, "%s/pythonuserbase", f->run_dir);
+    const char *userbase = given && *given ? taskenv_map_path(given, f->run_dir, e->list.arena)
+                                           : arena_printf(e->list.arena, "%s/pythonuserbase", f->run_dir);
     taskenv_set(e, "DET_RUN_DIR", f->run_dir);
     taskenv_set(e, "DET_WORKDIR", f->work_dir);
     taskenv_set(e, "PYTHONUSERBASE", userbase);
     add_python(e, f);
-    prepend_path(e, "PATH", arena_printf(e->arena, "%s/bin", userbase));
+    prepend_path(e, "PATH", arena_printf(e->list.arena, "%s/bin", userbase));
     if (*f->library)
         prepend_path(e, "PYTHONPATH", f->library);
     if (!taskenv_get(e, "DET_PYTHON_EXECUTABLE"))
@@ -244,7 +235,7 @@ static void add_places(struct taskenv *e, const struct taskenv_facts *f)
 void taskenv_build(struct taskenv *e, const struct wire_link_start_task *t, const struct taskenv_facts *f,
                    char *const *machine, struct arena *a)
 {
-    *e = (struct taskenv){.arena = a};
+    *e = (struct taskenv){.list.arena = a};
     if (f->image_env)
         add_image(e, f);
     else

@@ -7,15 +7,14 @@
 #include "agent/machine/slots.h"
 #include "agent/python/python_order.h"
 #include "common/base/arena.h"
+#include "common/base/word_list.h"
 #include "gen/wire.h"
 
 #define TASKENV_RUN_DIR "/run/determined"             /* where programs expect a task's files … */
 #define TASKENV_SHARED_FS_DIR "/determined_shared_fs" /* … and a checkpoint storage of type shared_fs */
 
 struct taskenv {
-    struct arena *arena;
-    char **item; /* "NAME=value", NULL-terminated */
-    size_t n, cap;
+    struct word_list list; /* "NAME=value" */
 };
 
 /* What the agent knows beyond the master's message. */

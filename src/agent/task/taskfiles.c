@@ -127,7 +127,7 @@ int taskfiles_move_large(const struct taskdir *d, struct taskenv *env, struct er
         if (taskdir_put_file(d, row[i].file, value, strlen(value), 0600, err) < 0)
             return -1;
         taskenv_replace(env, row[i].name, row[i].file_variable,
-                        arena_printf(env->arena, "%s/%s", d->seen, row[i].file));
+                        arena_printf(env->list.arena, "%s/%s", d->seen, row[i].file));
     }
     return 0;
 }
@@ -173,6 +173,13 @@ static const char entrypoint[] =
     "#!/bin/bash\n"
     "# Entry of a task: the hooks of the cluster and of the user, then the user's command in this process's place.\n"
     ". \"$DET_RUN_DIR/task-setup.sh\"\n"
+    "if [ -n \"$DET_GANG_PROBE\" ]; then\n"
+    "    if command -v \"$DET_PYTHON_EXECUTABLE\" >/dev/null; then\n"
+    "        (cd / && exec \"$DET_PYTHON_EXECUTABLE\" -m determined.exec.gang_probe) || exit\n"
+    "    else\n"
+    "        echo \"WARNING: the task's machines are not probed, since there is no $DET_PYTHON_EXECUTABLE\" >&2\n"
+    "    fi\n"
+    "fi\n"
     "set -e\n"
     "for hook in \"$TCD_STARTUP_HOOK\" ./startup-hook.sh; do\n"
     "    if [ -f \"$hook\" ]; then\n"

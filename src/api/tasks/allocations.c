@@ -9,7 +9,7 @@
 #include "gen/handlers.h"
 #include "store/cluster/tasks.h"
 
-enum { PREEMPTION_TIMEOUT_MAX_S = 600, GATHER_TIMEOUT_S = 600 };
+enum { PREEMPTION_TIMEOUT_MAX_S = 600, GATHER_TIMEOUT_S = 600, PROBE_REPORT_MAX = 4096 };
 
 /* Finds the allocation. An id must end with a dot and a number; anything else is an error of the caller. */
 static int need_allocation(struct req *r, struct core *core, const char *id, const struct allocation_row **ret,
@@ -180,6 +180,35 @@ int api_allocation_all_gather(struct req *r, struct core *core, const struct wir
     if (req_core_step(r, core, &ev, NULL, err) < 0)
         return -1;
     return gather_look(r, core, err);
+}
+
+/* ---- the probe of a gang ----------------------------------------------------------------------------------------- */
+
+/* The report becomes a line of the task's log, and a reason that lists of agents show. */
+static int check_report(const char *report, struct error *err)
+{
+    size_t n = report ? strlen(report) : 0;
+    if (n == 0 || n > PROBE_REPORT_MAX)
+        return error_set(err, ERR_INVALID, "report: must have 1 to %d bytes, found %zu", PROBE_REPORT_MAX, n);
+    for (const char *s = report; *s; s++)
+        if ((unsigned char)*s < 32 || *s == 127)
+            return error_set(err, ERR_INVALID, "report: must be one line without control characters");
+    return 0;
+}
+
+int api_report_gang_probe(struct req *r, struct core *core, const struct wire_report_gang_probe_request *in,
+                          struct wire_report_gang_probe_response *ret, struct error *err)
+{
+    if (check_report(in->report, err) < 0 || need_allocation(r, core, in->allocation_id, NULL, err) < 0)
+        return -1;
+    struct core_event ev = {.type = CORE_GANG_PROBED,
+                            .now_us = r->now_us,
+                            .probe = {.allocation_id = in->allocation_id,
+                                      .failed = in->failed,
+                                      .bad = (const char *const *)in->bad_agents,
+                                      .bad_n = in->bad_agents_n,
+                                      .report = in->report}};
+    return req_core_step(r, core, &ev, NULL, err);
 }
 
 /* ---- accelerators ------------------------------------------------------------------------------------------------ */

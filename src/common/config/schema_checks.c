@@ -126,13 +126,27 @@ CHECK(check_at_most_30_characters)
         problem("may have 30 characters at most, found %d", json_object_get_string_len(v));
 }
 
-CHECK(check_positive_duration)
+static int64_t nanoseconds_of(struct json_object *v)
 {
     int64_t ns = 0;
     if (json_object_is_type(v, json_type_int))
         ns = json_object_get_int64(v);
     else
         duration_parse(json_object_get_string(v), &ns);
+    return ns;
+}
+
+/* A quarter of it, the time from ping to ping, must be a second at least. */
+CHECK(check_agent_link_timeout)
+{
+    int64_t ns = nanoseconds_of(v);
+    if (ns < INT64_C(4000000000) || ns > INT64_C(3600000000000))
+        problem("must be from 4s to 1h, found %s", json_object_get_string(v));
+}
+
+CHECK(check_positive_duration)
+{
+    int64_t ns = nanoseconds_of(v);
     if (ns <= 0)
         problem("must be more than 0, found %s", json_object_get_string(v));
     else if (ns < 1000) /* the program counts in microseconds, so this would become 0, which often means no limit */
@@ -332,6 +346,7 @@ CHECK(check_gcp_instance_type)
 const struct schema_check schema_builtin_checks[] = {
     {"absolute_path", check_absolute_path},
     {"address_range", check_address_range},
+    {"agent_link_timeout", check_agent_link_timeout},
     {"at_most_30_characters", check_at_most_30_characters},
     {"capability", check_capability},
     {"checkpoint_storage", check_checkpoint_storage},

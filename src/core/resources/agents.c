@@ -8,6 +8,7 @@
 #include "core/resources/allocation.h"
 #include "core/resources/elastic.h"
 #include "core/resources/machines.h"
+#include "core/resources/quarantine.h"
 #include "core/resources/rm.h"
 #include "core/state/ids.h"
 #include "core/state/step.h"
@@ -327,8 +328,9 @@ static void give_up_agent(struct core *c, struct agent *agent, enum exit_kind ki
     timer_clear(&c->timers, &agent->lost);
     agent->presence = AGENT_GONE;
     agent_changed(c, agent);
+    bool common = quarantine_is_common_loss(c, agent);
     while ((k = LIST_FIRST(&agent->containers)))
-        container_failed(c, k, kind, 0, text);
+        (common ? container_exited : container_failed)(c, k, kind, 0, text);
     free_slots(agent);
 }
 

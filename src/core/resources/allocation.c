@@ -385,6 +385,7 @@ void allocation_free(struct core *c, struct allocation *a)
     record_release(c, &a->record);
     arena_release(&a->blocked);
     gather_release(&a->gather);
+    free(a->exit_text);
     timer_clear(&c->timers, &a->preempt_deadline);
     timer_clear(&c->timers, &a->kill_again);
     timer_clear(&c->timers, &a->task_timer);

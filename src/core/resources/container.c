@@ -130,7 +130,8 @@ void container_exited(struct core *c, struct container *k, enum exit_kind kind, 
     }
     if (allocation_all_ended(a)) {
         bool failed = a->row.exit_kind != EXIT_NONE;
-        allocation_end(c, a, failed ? a->row.exit_kind : exit_kind_of_containers(a), a->row.exit_code, text);
+        allocation_end(c, a, failed ? a->row.exit_kind : exit_kind_of_containers(a), a->row.exit_code,
+                       a->exit_text ? a->exit_text : text);
     } else if (a->killed_us == 0 && a->row.exit_kind != EXIT_NONE) {
         task_log(c, a, false, "forcibly killing allocation's remaining resources (reason: %s)", exit_kind_text(kind));
         allocation_kill_containers(c, a);

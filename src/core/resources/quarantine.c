@@ -34,6 +34,21 @@ void quarantine_forget(struct agent_row *row)
     row->fault_n = 0;
 }
 
+bool quarantine_is_common_loss(const struct core *c, const struct agent *agent)
+{
+    int agents = 0, missing = 0;
+    for (const struct agent *other = c->agents; other; other = other->hh.next) {
+        bool lost_now = other->presence == AGENT_GONE && other->row.lost_us != 0 && other->row.lost_us <= c->now_us &&
+                        c->now_us - other->row.lost_us < QUARANTINE_TOGETHER_US;
+        bool is_missing = lost_now || other->presence == AGENT_AWAY;
+        if (other->pool != agent->pool || (!is_missing && other->presence != AGENT_CONNECTED))
+            continue;
+        agents++;
+        missing += is_missing;
+    }
+    return missing >= 2 && 2 * missing > agents;
+}
+
 static bool has_failed_here(const struct agent *agent, const char *task_id, int64_t now_us)
 {
     for (int i = 0; i < agent->row.fault_n; i++)

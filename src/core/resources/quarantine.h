@@ -11,6 +11,9 @@
 #include "core/state/objects.h"
 
 #define QUARANTINE_PERIOD_US INT64_C(3600000000)
+/* Losses within this time have one cause. An agent that falls silent is noticed up to a quarter of
+ * resource_manager.agent_link_timeout later than another one that fell silent with it. */
+#define QUARANTINE_TOGETHER_US INT64_C(30000000)
 
 /* The decision alone. Notes that a task has failed at this time, and returns whether that makes CORE_HOST_FAULTS_MAX
  * failures within the period. Failures at one time are one: an agent that is lost takes all of its tasks along. */
@@ -20,6 +23,9 @@ bool quarantine_note(struct agent_row *row, const char *task_id, int64_t now_us)
  * reason on another agent within the period does not count: otherwise one task could take all agents out. */
 void quarantine_fault(struct core *c, struct agent *agent, const struct container *k, enum exit_kind kind,
                       const char *text);
+/* Whether most agents of the pool, this one and at least one other among them, are away or were lost a short time ago.
+ * Then the network or the master's machine has failed, and the loss says nothing about this agent's host. */
+bool quarantine_is_common_loss(const struct core *c, const struct agent *agent);
 /* An administrator has enabled the agent: earlier failures do not count any more. */
 void quarantine_forget(struct agent_row *row);
 

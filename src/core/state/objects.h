@@ -135,6 +135,8 @@ struct allocation {
     struct timer max_time;
     bool warned_of_max_time, out_of_time;
     int64_t killed_us; /* when a kill was last sent; 0: never */
+    bool probed;       /* the probe of its machines was reported (gang_probe.h) */
+    char *exit_text;   /* why it ends, if its containers cannot say; NULL: they say it */
     struct gather gather;
     TAILQ_ENTRY(allocation) in_pool, in_new;
     struct sched_request request;

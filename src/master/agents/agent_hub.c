@@ -17,8 +17,7 @@ enum {
     MESSAGE_MAX = 128 * 1024 * 1024, /* bytes */
     /* bytes that wait for one agent; an agent for which more wait has stopped reading */
     PENDING_MAX = 256 * 1024 * 1024,
-    PING_S = 15,
-    DEAD_S = 60,
+    PINGS = 4, /* within the time after which a silent agent's connection counts as broken */
 };
 
 struct held {
@@ -52,6 +51,12 @@ void agent_hub_free(struct agent_hub *h)
     agent_inboxes_free(h->inboxes);
     byte_streams_free(h->streams);
     free(h);
+}
+
+/* The schema's check lets whole pings fit into it. */
+static int silence_s(const struct agent_hub *h)
+{
+    return (int)(config_duration_us(h->m->config, "resource_manager.agent_link_timeout") / 1000000);
 }
 
 const char *agent_hub_peer(const struct agent_hub *h, const char *agent_id)
@@ -223,6 +228,7 @@ static void welcome_send(void *job)
                                                .gives_certificates = w->hub->m->certificates != NULL,
                                                .certificate_problem = l->certificate_problem,
                                                .time_us = clock_now_us()};
+                                               .silence_s = silence_s(w->hub)};
         struct wire_link_master_message out = hub_message(w->hub);
         out.hello = &hello;
         link_answer_hello(l, &out);
@@ -338,8 +344,8 @@ int agent_hub_accept(struct agent_hub *h, struct http_request *http, const char 
                                  .ctx = l,
                                  .message_max = MESSAGE_MAX,
                                  .pending_max = PENDING_MAX,
-                                 .ping_s = PING_S,
-                                 .dead_s = DEAD_S};
+                                 .ping_s = silence_s(h) / PINGS,
+                                 .dead_s = silence_s(h)};
     if (http_upgrade_ws(http, &handler, &l->ws, err) < 0) {
         free(l);
         return -1;

@@ -767,6 +767,14 @@ void ws_keep_queue_short(struct ws *w)
         setsockopt(bufferevent_getfd(w->bev), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &(int){NOT_SENT_MAX}, sizeof(int));
 }
 
+void ws_set_patience(struct ws *w, int ping_s, int dead_s)
+{
+    w->handler.ping_s = ping_s;
+    w->handler.dead_s = dead_s;
+    if (w->state == WS_OPEN)
+        arm_tick(w);
+}
+
 void ws_hold(struct ws *w, bool on)
 {
     if (w->state != WS_OPEN || w->held == on)

@@ -62,6 +62,8 @@ void ws_hold(struct ws *w, bool on);
 /* Keeps little in the kernel beyond what the network takes, so that a message does not wait long behind others: for a
  * connection that carries bulk beside what is urgent. */
 void ws_keep_queue_short(struct ws *w);
+/* Replaces ping_s and dead_s of the handler, both above 0. */
+void ws_set_patience(struct ws *w, int ping_s, int dead_s);
 /* Sends a close frame; on_close follows, within 5 s even if the peer is silent. */
 void ws_close(struct ws *w, int code, const char *why);
 /* Ends the connection at once: on_close (1001) is called within this call. For shutting down; not from one of its own

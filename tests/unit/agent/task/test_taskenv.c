@@ -71,7 +71,7 @@ static void test_taskenv__later_parts_win_over_earlier_ones(void **state)
     assert_string_equal(taskenv_get(&e, "PYTHONPATH"), "/opt/lib:/mine");
     assert_null(taskenv_get(&e, "DET_MASTER_CERT_NAME"));
     int named_x = 0;
-    for (char **item = e.item; *item; item++)
+    for (char **item = e.list.item; *item; item++)
         named_x += strncmp(*item, "X=", 2) == 0;
     assert_int_equal(named_x, 1);
     arena_release(&a);

@@ -1,0 +1,31 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "common/base/cleanup.h"
+#include "common/base/word_list.h"
+
+static void test_word_list__keeps_all_words_in_order_and_ends_with_null(void **state)
+{
+    (void)state;
+    cleanup_arena struct arena a = ARENA_INIT;
+    struct word_list w = {.arena = &a};
+    for (int i = 0; i < 1000; i++) {
+        word_list_add(&w, arena_printf(&a, "%d", i));
+        assert_null(w.item[i + 1]);
+    }
+    assert_int_equal(w.n, 1000);
+    for (int i = 0; i < 1000; i++)
+        assert_string_equal(w.item[i], arena_printf(&a, "%d", i));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_word_list__keeps_all_words_in_order_and_ends_with_null),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
