@@ -17,6 +17,7 @@
  *   write     `struct store *db`    the writer thread: inside the group's transaction, in a savepoint of its own; no
  *                                   reply before the commit
  *   password  `struct store *db`    the one thread that hashes passwords, a reader; through password_lane.h only
+ *   directory nothing               a thread that waits for the directory (LDAP); through password_lane.h only
  *   work      nothing               a worker thread: archives
  *   transfer  nothing               a thread that may wait for disks and networks; raw routes and streams of bytes only
  *

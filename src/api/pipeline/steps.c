@@ -294,6 +294,10 @@ void req_run_step(struct req *r)
         if (pool_submit(s->passwords, read_work, pool_done, r, &err) < 0)
             req_fail(r, &err);
         return;
+    case REQ_DIRECTORY:
+        if (pool_submit(s->directory, work_work, pool_done, r, &err) < 0)
+            req_fail(r, &err);
+        return;
     case REQ_WORK:
     case REQ_TRANSFER:
         if (pool_submit(place == REQ_WORK ? s->workers : s->transfers, work_work, pool_done, r, &err) < 0)

@@ -12,13 +12,14 @@
 #include <string.h>
 
 #include "api/accounts/login_session.h"
+#include "api/accounts/remote_account.h"
 #include "api/pipeline/author.h"
 #include "api/pipeline/internal.h"
 #include "api/pipeline/raw.h"
 #include "api/pipeline/raw_handlers.h"
 #include "api/sso/id_token.h"
 #include "api/sso/oidc_provider.h"
-#include "api/sso/remote_account.h"
+#include "api/sso/remote_person.h"
 #include "api/sso/sso.h"
 #include "common/base/base64.h"
 #include "common/base/clock.h"
@@ -266,7 +267,9 @@ static int take_person(struct req *r, struct core *core, struct error *err)
     const struct sso_settings *x = settings_of(r);
     if (remote_person_read(l->claims, &x->names, &r->arena, &l->person, err) < 0)
         return refused(r, "", err);
-    l->rules = (struct remote_rules){.provision = x->provision, .sync_groups = *x->names.groups != '\0'};
+    l->rules = (struct remote_rules){.by = "provider",
+                                     .provision = x->provision,
+                                     .sync_groups = *x->names.groups != '\0'};
     req_act_as(r, l->person.username, "provider", "GET /oidc/callback");
     return req_then_write(r, store_login);
 }
