@@ -114,7 +114,10 @@ static void encode_reply(struct req *r)
         strbuf_reset(&r->reply.body);
         r->reply.status = error_http_status(run->err.kind);
         r->reply.content_type = NULL;
-        req_error_body(&run->err, error_form(r), &r->reply.body);
+        if (r->error_page)
+            r->error_page(r, &run->err);
+        else
+            req_error_body(&run->err, error_form(r), &r->reply.body);
     } else if (r->route) {
         codec_encode(r->route->response, r->ret, &r->reply.body);
         tag_reply(r);
