@@ -423,6 +423,23 @@ def test_jobs_of_other_workspaces_are_shortened(world):
     world.post(f"/api/v1/experiments/{x['id']}/kill", {})
 
 
+def test_a_registered_checkpoint_is_published_where_its_model_is(world):
+    """Whoever sees the model sees what its version is made of, and reaches neither the experiment nor the files."""
+    name = f"published-{time.monotonic_ns()}"
+    checkpoint = world.standing["checkpoint"]
+    world.post("/api/v1/models", {"name": name, "workspaceId": world.elsewhere})
+    world.post(f"/api/v1/models/{name}/versions", {"modelName": name, "checkpointUuid": checkpoint})
+    token = world.tokens["other"]
+    assert world.get(f"/api/v1/models/{name}/versions/1", token)["modelVersion"]["checkpoint"]["uuid"] == checkpoint
+    assert world.c.get(f"/api/v1/models/{name}/versions/1/metrics", token=token).status == 200
+    for path in (f"checkpoints/{checkpoint}", f"experiments/{world.standing['experiment']}"):
+        assert world.c.get(f"/api/v1/{path}", token=token).status == 404, path
+    assert world.c.get(f"/checkpoints/{checkpoint}", token=token).status == 404
+    viewer = world.tokens["viewer"]
+    assert world.c.get(f"/api/v1/models/{name}/versions/1", token=viewer).status == 404
+    assert world.c.request("DELETE", f"/api/v1/models/{name}", token=world.admin).status == 200
+
+
 def test_searches_that_find_what_is_in_other_workspaces(world):
     x, trial = world.standing["experiment"], world.standing["trial"]
     for who, seen in (("viewer", True), ("other", False), ("another task", False), ("cluster admin", True)):

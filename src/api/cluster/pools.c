@@ -251,8 +251,9 @@ static int fill_job(struct req *r, struct store *db, const struct jobs *j, size_
                             : fill_experiment(r, db, v->owner.experiment_id, ret, err);
 }
 
-/* What everybody who waits in the queue has to know of a job in another workspace: that it is there, where it stands and
- * how much it asks for. Its summary says neither why it waits nor until when, which may name other people's work. */
+/* What everybody who waits in the queue has to know of a job in another workspace: that it is there, where it stands
+ * and how much it asks for. Its summary says neither why it waits nor until when, which may name other people's work.
+ */
 static const struct wire_job_limited_job *limited_job(struct req *r, const struct wire_job *job)
 {
     struct wire_job_limited_job *l = arena_new(&r->arena, struct wire_job_limited_job);
@@ -364,7 +365,8 @@ static int list_jobs(struct req *r, struct core *core, const struct wire_get_job
     j->limited = arena_array(&r->arena, bool, n + 1);
     for (size_t i = 0; i < n; i++) {
         bool sees = sees_job(r, core, all[i].owner);
-        if (!is_pool_wanted(&all[i], in->states, in->states_n) || (!sees && !v2)) /* the older list has no form for it */
+        if (!is_pool_wanted(&all[i], in->states, in->states_n) ||
+            (!sees && !v2)) /* the older list has no form for it */
             continue;
         j->limited[j->n] = !sees;
         j->job[j->n++] = all[i];
