@@ -48,6 +48,7 @@ struct api_services {
     struct pool *lookups;           /* one thread, which reads the store and runs large lookups */
     struct pool *transfers;         /* its threads may wait for disks and networks; they have no store */
     struct pool *passwords;         /* one thread, which reads the store and hashes passwords */
+    struct pool *directory;         /* its threads wait for the directory; NULL: ldap.enabled is off */
     void (*submit_write)(void *ctx, int (*work)(struct store *db, void *job, struct error *err),
                          void (*done)(void *job, const struct error *err), void *job);
     bool (*admits_writes)(void *ctx, struct error *err);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/accounts/directory.h"
 #include "api/accounts/login_limits.h"
 #include "api/accounts/password_lane.h"
 #include "api/cluster/agent_texts.h"
@@ -59,7 +60,9 @@ int api_new(struct loop *l, const struct api_services *s, const struct api_info 
                       .by_roles = is_by_roles(info),
                       .sharing_open = is_sharing_open(info) && !is_by_roles(info)};
     a->live = must_calloc(1, sizeof(*a->live));
-    a->password_lane = password_lane_new();
+    a->password_lane = password_lane_new(/* threads= */ 1);
+    a->directory_lane = password_lane_new(DIRECTORY_THREADS);
+    a->directory = directory_new(info->config);
     a->login_limits = login_limits_new();
     a->proxies = proxies_new(info->config);
     a->live->core = core;
@@ -78,6 +81,8 @@ void api_free(struct api *a)
     sso_free(a->sso);
     device_logins_free(a->device_logins);
     password_lane_free(a->password_lane);
+    password_lane_free(a->directory_lane);
+    directory_free(a->directory);
     login_limits_free(a->login_limits);
     proxies_free(a->proxies);
     free(a->live);
@@ -97,11 +102,12 @@ void api_accounts_ready(struct api *a, const char *failure)
 {
     a->accounts_failure = failure ? must_strdup(failure) : NULL;
     password_lane_open(a->password_lane);
+    password_lane_open(a->directory_lane);
 }
 
 int api_passwords_waiting(const struct api *a)
 {
-    return password_lane_waiting(a->password_lane);
+    return password_lane_waiting(a->password_lane) + password_lane_waiting(a->directory_lane);
 }
 
 struct proxy_stats api_proxy_stats(const struct api *a)

@@ -248,6 +248,7 @@ struct core_container_report {
     enum container_state state;
     const char *address;      /* set if the state is RUNNING; may be NULL */
     const char *account;      /* the login name that the task runs as; NULL or "": unknown */
+    const char *runtime_id;   /* what the container's engine calls it; NULL or "": unknown */
     enum exit_kind exit_kind; /* set if the state is TERMINATED */
     int32_t exit_code;
     bool by_master;        /* the master could not send the start, so the agent has no part in the failure */

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "api/accounts/password_lane.h"
 #include "api/checkpoints/storage_roots.h"
 #include "api/cluster/cluster_message.h"
 #include "api/cluster/joining.h"
@@ -42,6 +43,7 @@
 #include "master/writer/lookup_follower.h"
 #include "master/writer/metric_sealer.h"
 #include "master/writer/read_probe.h"
+#include "net/ldap/ldap_login.h"
 #include "net/loop/service.h"
 #include "store/engine/meta.h"
 #include "store/experiments/experiments.h"
@@ -162,6 +164,12 @@ static int start_threads(struct master *m, struct error *err)
     struct pool_options passwords = lookups;
     passwords.name = "det-password";
     passwords.queue_max = PASSWORD_QUEUE_MAX;
+    struct pool_options directory = {.name = "det-directory",
+                                     .threads = DIRECTORY_THREADS,
+                                     .queue_max = DIRECTORY_THREADS};
+    if (config_bool(m->config, "ldap.enabled") &&
+        (ldap_login_load(err) < 0 || pool_new(m->loop, &directory, &m->directory, err) < 0))
+        return -1;
     if (pool_new(m->loop, &readers, &m->readers, err) < 0 || pool_new(m->loop, &lookups, &m->lookups, err) < 0 ||
         pool_new(m->loop, &passwords, &m->passwords, err) < 0 || pool_new(m->loop, &transfers, &m->transfers, err) < 0)
         return -1;
@@ -381,6 +389,7 @@ static void master_release(struct master *m)
     read_probe_free(m->read_probe);
     pool_free(m->lookups);
     pool_free(m->passwords);
+    pool_free(m->directory);
     pool_free(m->workers);
     pool_free(m->transfers);
     collector_free(m->collector);

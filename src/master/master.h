@@ -47,6 +47,7 @@ struct master {
     struct start_configs *start_configs; /* used by the writer's thread only */
     struct pool *readers, *workers;
     struct pool *lookups; /* a pool of one reader, which finds experiments and runs by what its store keeps in memory */
+    struct pool *directory; /* waits for the directory (LDAP); NULL without one */
     struct pool *passwords; /* a pool of one reader, which hashes and checks passwords (api/accounts/password_lane.h) */
     struct pool *transfers; /* for transfers of checkpoints, which wait for disks and networks */
     struct first_accounts *first_accounts; /* the first users, which are still to be made; NULL: they exist */

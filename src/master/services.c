@@ -204,6 +204,7 @@ struct api_services services_for_api(struct master *m)
                                  .workers = m->workers,
                                  .transfers = m->transfers,
                                  .passwords = m->passwords,
+                                 .directory = m->directory,
                                  .submit_write = submit_write,
                                  .admits_writes = admits_writes,
                                  .ticket = last_ticket,

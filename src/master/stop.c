@@ -25,9 +25,9 @@
 static bool is_quiet(const struct master *m)
 {
     return pool_is_idle(m->readers) && pool_is_idle(m->lookups) && pool_is_idle(m->passwords) &&
-           pool_is_idle(m->workers) && pool_is_idle(m->transfers) && log_policies_is_idle(m->log_policies) &&
-           collector_is_idle(m->collector) && webhook_sender_is_idle(m->webhooks) && writer_is_idle(m->writer) &&
-           api_is_idle(m->api);
+           (!m->directory || pool_is_idle(m->directory)) && pool_is_idle(m->workers) && pool_is_idle(m->transfers) &&
+           log_policies_is_idle(m->log_policies) && collector_is_idle(m->collector) &&
+           webhook_sender_is_idle(m->webhooks) && writer_is_idle(m->writer) && api_is_idle(m->api);
 }
 
 static void on_turn_end(void *ctx)

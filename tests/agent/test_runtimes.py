@@ -143,6 +143,15 @@ def test_a_task_runs_where_its_configuration_says(world):
     assert text == ("no image\n" if world.runtime == "process" else "of the image\n")
 
 
+def test_the_master_is_told_what_the_engine_calls_the_container(world):
+    c = world.start(["sleep", NAP])
+    wait_for("the task to run", lambda: "STATE_RUNNING" in world.master.states_of(c))
+    [told] = [s.get("runtimeId") or "" for s in world.master.states if s["containerId"] == c and s["state"] == "STATE_RUNNING"]
+    assert told == (world.engine.inspect(c)["Id"] if world.runtime in ("docker", "podman") else "")
+    world.master.signal(c, signal.SIGKILL)
+    world.master.finish(c)
+
+
 def test_its_environment_is_that_of_the_contract(world):
     _, text = world.run(["env"], more_env=["MINE=user's", "DET_AGENT_ID=forged"])
     env = dict(line.split("=", 1) for line in text.splitlines() if "=" in line)

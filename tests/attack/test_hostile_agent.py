@@ -65,6 +65,8 @@ OUT_OF_RANGE = {
     "an address without end": {"state": state(state="STATE_RUNNING", address="a" * 1000)},
     "an account that ssh takes for an option": {"state": state(state="STATE_RUNNING", account="-oProxyCommand=touch /tmp/x")},
     "an account without end": {"state": state(state="STATE_RUNNING", account="a" * 1000)},
+    "an engine's id with a line of its own": {"state": state(state="STATE_RUNNING", runtimeId='a"} 1\nerror{x="')},
+    "an engine's id without end": {"state": state(state="STATE_RUNNING", runtimeId="a" * 1000)},
     "an allocation without end": {"state": state(allocationId="a" * 1000)},
     "logs of no container": {"logs": logs(containerId="")},
     "logs of a task without end": {"logs": logs(taskId="1" * 1000)},
@@ -207,3 +209,26 @@ def test_an_agent_that_has_followed_a_later_master_is_refused(cluster):
         old.epoch = 9_000_000
         old.hello(clusterId=own)
         assert "another master has taken over" in old.refusal()
+
+
+def test_the_engines_id_of_a_container_that_an_agent_tells_is_shown_to_prometheus(cluster):
+    def ids():
+        text = cluster.get("/prom/det-state-metrics", token=cluster.admin_token()).body.decode()
+        return dict(reversed(pair) for pair in re.findall(r'^det_container_id_runtime_container_id\{container_runtime_id="([^"]*)",container_id="([^"]*)"\} 1$', text, re.M))
+
+    told = "0123456789abcdef" * 4
+    with HostileAgent(cluster, agent_id="honest") as agent:
+        agent.hello(devices=8).welcome()
+        x = cluster.create(entrypoint=SLEEP, resources={"slots_per_trial": 8})
+        start = agent.hear_until("start")
+        mine = state(containerId=start["containerId"], allocationId=start["allocationId"], exit=None)
+        agent.send(state={**mine, "state": "STATE_RUNNING", "runtimeId": told})
+        wait_for("the id on the page", lambda: ids() == {start["containerId"]: told})
+        # an agent that was started again does not know the id any more
+        agent.send(state={**mine, "state": "STATE_RUNNING"})
+        cluster.post(f"/api/v1/experiments/{x}/kill")
+        agent.hear_until("signal")
+        assert ids() == {start["containerId"]: told}
+        agent.send(state=state(containerId=start["containerId"], allocationId=start["allocationId"]))
+        cluster.wait_experiment(x)
+        assert ids() == {}

@@ -402,6 +402,44 @@ def test_a_list_that_shows_what_is_in_other_workspaces(world, path):
     assert not page or page["total"] == len(shown(world, path, "other")), "the total counts what is not shown"
 
 
+def test_jobs_of_other_workspaces_are_shortened(world):
+    """The queue is one for everybody: whoever waits sees what stands before, and neither whose it is nor why it waits."""
+    name = "secret-of-this-workspace"
+    x = world.create(name=name, description=name)
+    world.post(f"/api/v1/experiments/{x['id']}/activate", {})
+    path = "/api/v1/job-queues-v2?resourcePool=default&limit=1000"
+    for order in ("", "&orderBy=ORDER_BY_DESC"):
+        queue = {who: world.get(path + order, world.tokens[who]) for who in ("viewer", "other", "cluster admin")}
+        ids = {who: [(j.get("full") or j["limited"])["jobId"] for j in reply["jobs"]] for who, reply in queue.items()}
+        assert ids["viewer"] == ids["other"] == ids["cluster admin"] and x["jobId"] in ids["other"]
+        assert all(reply["pagination"]["total"] == len(reply["jobs"]) for reply in queue.values())
+    of = {who: next(j for j in reply["jobs"] if (j.get("full") or j["limited"])["jobId"] == x["jobId"]) for who, reply in queue.items()}
+    assert of["viewer"]["full"]["name"] == of["cluster admin"]["full"]["name"] == name and not of["viewer"].get("limited")
+    limited = of["other"]["limited"]
+    assert not of["other"].get("full") and limited["workspaceId"] == world.workspace and limited["type"] == "TYPE_EXPERIMENT"
+    assert limited["requestedSlots"] == of["viewer"]["full"]["requestedSlots"] and limited["priority"] == of["viewer"]["full"]["priority"]
+    assert set(limited["summary"]) <= {"state", "jobsAhead"}, "why a job waits may name other people's work"
+    assert name not in json.dumps(queue["other"])
+    world.post(f"/api/v1/experiments/{x['id']}/kill", {})
+
+
+def test_a_registered_checkpoint_is_published_where_its_model_is(world):
+    """Whoever sees the model sees what its version is made of, and reaches neither the experiment nor the files."""
+    name = f"published-{time.monotonic_ns()}"
+    checkpoint = world.standing["checkpoint"]
+    world.post("/api/v1/models", {"name": name, "workspaceId": world.elsewhere})
+    world.post(f"/api/v1/models/{name}/versions", {"modelName": name, "checkpointUuid": checkpoint})
+    token = world.tokens["other"]
+    assert world.get(f"/api/v1/models/{name}/versions/1", token)["modelVersion"]["checkpoint"]["uuid"] == checkpoint
+    assert world.c.get(f"/api/v1/models/{name}/versions/1/metrics", token=token).status == 200
+    for path in (f"checkpoints/{checkpoint}", f"experiments/{world.standing['experiment']}"):
+        assert world.c.get(f"/api/v1/{path}", token=token).status == 404, path
+    assert world.c.get(f"/checkpoints/{checkpoint}", token=token).status == 404
+    viewer = world.tokens["viewer"]
+    assert world.c.get(f"/api/v1/models/{name}/versions/1", token=viewer).status == 404
+    assert world.c.request("DELETE", f"/api/v1/models/{name}", token=world.admin).status == 200
+
+
 def test_searches_that_find_what_is_in_other_workspaces(world):
     x, trial = world.standing["experiment"], world.standing["trial"]
     for who, seen in (("viewer", True), ("other", False), ("another task", False), ("cluster admin", True)):

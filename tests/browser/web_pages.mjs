@@ -48,6 +48,61 @@ const scenarios = {
     return { address: page.url() };
   },
 
+  /** At the provider's button, to the page that was asked for. What a failed login says is text, with a way back. */
+  async signs_in_at_a_provider(page, { at, url, provider }) {
+    await page.goto(url + at);
+    await page.waitForURL("**/det/login?redirect=**");
+    const buttons = await texts(page.getByRole("button"));
+    await page.getByRole("button", { name: `Sign in with ${provider}` }).click();
+    await page.waitForURL(url + at);
+    await page.getByRole("heading", { level: 1 }).waitFor();
+    const cookie = (await page.context().cookies()).find(({ name }) => name === "auth");
+    return { buttons, httpOnly: cookie.httpOnly, sameSite: cookie.sameSite };
+  },
+
+  async fails_at_a_provider(page, { url, provider }) {
+    await page.goto(`${url}login`);
+    await page.getByRole("button", { name: `Sign in with ${provider}` }).click();
+    await page.getByRole("heading", { name: "Not logged in" }).waitFor();
+    const said = await page.locator("p").first().innerText(), elements = await page.locator("body *").evaluateAll((all) => all.map((e) => e.localName));
+    await page.getByRole("link", { name: "Back to the sign-in page" }).click();
+    await page.getByRole("button", { name: `Sign in with ${provider}` }).waitFor();
+    return { said, elements, address: page.url(), hacked: await page.evaluate(() => Boolean(window.hacked)) };
+  },
+
+  /** With always_redirect nobody sees the page, but with ?password. */
+  async is_sent_on_to_the_provider(page, { url, provider }) {
+    await page.goto(url);
+    await page.getByRole("heading", { name: "Home" }).waitFor();
+    await page.context().clearCookies();
+    await page.goto(`${url}login?password`);
+    await page.getByRole("button", { name: `Sign in with ${provider}` }).waitFor();
+    return { address: page.url() };
+  },
+
+  /** The page whose address det prints: a code is typed or comes with the address, and is confirmed or refused. */
+  async device(page, { url, typed, wrong, answer }) {
+    await page.goto(`${url}device`);
+    await page.getByLabel("The code that det shows").fill(wrong);
+    await page.getByRole("button", { name: "Go on" }).click();
+    const mistake = await page.getByRole("alert").innerText();
+    await page.getByRole("button", { name: "Type another code" }).click();
+    await page.getByLabel("The code that det shows").fill(typed);
+    await page.getByRole("button", { name: "Go on" }).click();
+    const asked = await page.locator(".card p").first().innerText();
+    await page.getByRole("button", { name: answer }).click();
+    return { mistake, asked, done: await page.locator(".card").getByRole("status").innerText(), hacked: await page.evaluate(() => Boolean(window.hacked)) };
+  },
+
+  /** Whoever opens det's address without a session signs in first, and the code is not lost. */
+  async device_after_sign_in(page, { url, code, password }) {
+    await page.goto(`${url}device?code=${code}`);
+    await page.waitForURL("**/det/login?redirect=**");
+    await signIn(page, "determined", password);
+    await page.getByRole("button", { name: "Log this machine in" }).click();
+    return { done: await page.locator(".card").getByRole("status").innerText() };
+  },
+
   async home(page, { url, running, ended }) {
     await page.goto(url);
     await row(page, running).waitFor();

@@ -4,9 +4,12 @@ import json
 import re
 import subprocess
 
+import pytest
 from conftest import DIST
-from support.cluster import ROOT
+from support.cluster import ROOT, Cluster
+from support.identity_provider import CLIENT_ID, CLIENT_SECRET, IdentityProvider
 from support.prefix import PrefixProxy
+from world import HOSTILE
 
 KIB = 1024
 # Pages that together have every building block: what the dark theme changes are its colours alone.
@@ -39,6 +42,79 @@ def test_a_session_that_ends_is_signed_in_again_in_place(world, see):
     token = world.c.login(keep=False).json["token"]
     found = see("session_ends", token=token, at=f"projects/{world.ids['project']}", password=world.c.password)
     assert found["open"] == 1 and found["kept"] == "half a thou"
+
+
+PROVIDER = "Example <b>Inc.</b>"
+
+
+@pytest.fixture(scope="module")
+def at_provider(tmp_path_factory):
+    """A cluster whose people log in at a provider, which logs in whoever asks."""
+    with IdentityProvider() as idp, Cluster(tmp_path_factory.mktemp("at-provider"), env={"DET_OIDC_CLIENT_SECRET": CLIENT_SECRET}) as c:
+        c.config["oidc"] = {"enabled": True, "provider": PROVIDER, "client_id": CLIENT_ID, "idp_sso_url": idp.url, "idp_recipient_url": c.url, "auto_provision_users": True}
+        c.start_master()
+        yield c, idp
+
+
+def test_the_button_of_a_provider_logs_in_and_comes_back(at_provider, see):
+    c, idp = at_provider
+    idp.person = {"sub": "1", "email": "ada@example.com"}
+    found = see("signs_in_at_a_provider", url=c.url, token="none", at="settings", provider=PROVIDER)
+    assert found["buttons"] == ["Sign in", f"Sign in with {PROVIDER}"]
+    assert found["httpOnly"] and found["sameSite"] == "Lax" and not found["errors"]
+
+
+def test_a_login_that_fails_at_the_provider_is_told_on_a_page_of_text(at_provider, see):
+    c, idp = at_provider
+    idp.person = {"sub": "1", "email": HOSTILE, "email_verified": False}
+    found = see("fails_at_a_provider", url=c.url, token="none", provider=PROVIDER)
+    assert found["said"] == f"the provider has not verified the address {HOSTILE} (email_verified is false)."
+    assert found["elements"] == ["h1", "p", "p", "a"] and not found["hacked"]
+    assert found["address"] == f"{c.url}/det/login?password"
+
+
+def test_always_redirect_sends_people_on_and_leaves_a_way_in_with_a_password(at_provider, see):
+    c, idp = at_provider
+    idp.person = {"sub": "1", "email": "ada@example.com"}
+    c.stop_master()
+    c.config["oidc"]["always_redirect"] = True
+    c.start_master()
+    assert see("is_sent_on_to_the_provider", url=c.url, token="none", provider=PROVIDER)["address"] == f"{c.url}/det/login?password"
+
+
+# ---- logging another machine in ----
+
+
+def begin_device_login(c, device):
+    return c.post("/api/v1/auth/device", {"device": device}, token=None).json
+
+
+def poll_device_login(c, begun):
+    return c.post("/api/v1/auth/device/poll", {"deviceCode": begun["deviceCode"]}, token=None)
+
+
+def test_a_code_of_another_machine_is_typed_and_confirmed(world, see):
+    begun = begin_device_login(world.c, HOSTILE)
+    found = see("device", typed=begun["userCode"].lower(), wrong="BBBB-BBBB", answer="Log this machine in")
+    assert "no login waits" in found["mistake"]
+    assert found["asked"] == f"{HOSTILE} at 127.0.0.1 asks to be logged in as determined. Its code is {begun['userCode']}."
+    assert found["done"] == "Done: det goes on by itself." and not found["hacked"]
+    token = poll_device_login(world.c, begun).json["token"]
+    assert world.c.get("/api/v1/me", token=token).json["user"]["username"] == "determined"
+
+
+def test_a_code_of_another_machine_is_refused(world, see):
+    begun = begin_device_login(world.c, "somebody-elses-laptop")
+    found = see("device", typed=begun["userCode"], wrong="x", answer="Refuse")
+    assert found["done"] == "Refused: nobody has been logged in."
+    assert poll_device_login(world.c, begun).status == 403
+
+
+def test_a_code_outlives_the_sign_in_before_it(world, see):
+    begun = begin_device_login(world.c, "ada@laptop")
+    found = see("device_after_sign_in", token="none", code=begun["userCode"], password=world.c.password)
+    assert found["done"] == "Done: det goes on by itself."
+    assert poll_device_login(world.c, begun).json["user"]["username"] == "determined"
 
 
 # ---- pages ----
@@ -304,7 +380,7 @@ def test_a_log_with_escapes_is_text_with_colours(world, see):
     lines = found["lines"]
     for text in ("<script>window.hacked=1</script>", "after a title", "red bold plain", "cleared?", "backspace", "righttoleft" if "righttoleft" in lines else "rightotleft", "link", "tab\there"):
         assert any(text in line for line in lines), (text, lines)
-    assert found["hacked"] is None and found["title"].startswith("Trial ") and found["links"] == 0
+    assert not found["hacked"] and found["title"].startswith("Trial ") and found["links"] == 0
     assert not any(re.search("[\x00-\x08\x0b-\x1f\x7f\u202e]", line) for line in lines)
 
 

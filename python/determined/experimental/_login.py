@@ -3,13 +3,17 @@
 import contextlib
 import fcntl
 import hashlib
+import ipaddress
 import json
 import os
 import pathlib
 import urllib.parse
-from typing import Any, Dict, Iterator, NamedTuple, Optional
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, NamedTuple, Optional
 
-from determined import _http, _info, _routes, errors
+from determined import _http, _info, _request, _routes, errors
+
+if TYPE_CHECKING:
+    from determined import _messages
 
 DEFAULT_MASTER = "localhost:8080"
 DEFAULT_USER = "determined"
@@ -143,10 +147,34 @@ def hashed_password(password: str, *, new: bool = False) -> str:
     return hashlib.sha512((_SALT + password).encode()).hexdigest() if password else ""
 
 
-def post_login(session: _http.Session, user: str, password: str) -> str:
+def _is_private(address: str) -> bool:
+    """Whether nobody on the way can read what is sent there: it is encrypted, or does not leave this machine."""
+    parts = urllib.parse.urlsplit(address)
+    if parts.scheme == "https" or parts.hostname == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(parts.hostname or "").is_loopback
+    except ValueError:
+        return False
+
+
+def login_request(
+    address: str, info: Callable[[], Any], user: str, password: str
+) -> "_request.Request[_messages.LoginResponse]":
+    """The request that logs in.
+
+    The password is hashed, unless the master wants it as it is, for a directory (docs/ldap.md). What a master says over
+    plain http may come from anybody on the way, so that it is asked (``info``, GET /info) on a private way only.
+    """
+    plain = bool(password) and _is_private(address) and bool(info().get("plain_passwords"))
+    return _routes.login(
+        username=user, password=password if plain else hashed_password(password), is_hashed=bool(password) and not plain
+    )
+
+
+def post_login(session: _http.Session, address: str, user: str, password: str) -> str:
     """Log in; returns the token."""
-    request = _routes.login(username=user, password=hashed_password(password), is_hashed=bool(password))
-    return session.send(request)["token"]
+    return session.send(login_request(address, lambda: session.request("GET", "/info"), user, password))["token"]
 
 
 class Login(NamedTuple):
@@ -212,7 +240,7 @@ def login(
         if _is_valid(kept):
             return Login(kept, who, address, lent=False)
         kept.close()
-    token = post_login(session(""), who, password or "")
+    token = post_login(session(""), address, who, password or "")
     if not in_task:
         store.change(who, token)
     return Login(session(token), who, address, lent=False)

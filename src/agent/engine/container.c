@@ -18,6 +18,7 @@ enum {
     REMOVE_TIMEOUT_S = 120,
     LIST_TIMEOUT_S = 60,
     LOOK_EVERY_US = 500000,
+    CONTAINER_ID_MAX = 64 + 1, /* SHA-256 as hexadecimal digits */
 };
 
 /* ---- the description --------------------------------------------------------------------------------------------- */
@@ -164,6 +165,7 @@ struct json_object *container_describe(const struct engine *e, const struct cont
 struct container_launch {
     struct engine *engine;
     char *name;
+    char id[CONTAINER_ID_MAX]; /* the engine's; "": it has not said one */
     struct engine_call *call;
     int ready_fd;
     struct loop_watch *ready;
@@ -188,10 +190,12 @@ static void launch_end(struct container_launch *l, bool executed, const struct e
 {
     container_started_fn *done = l->done;
     void *ctx = l->ctx;
+    char id[CONTAINER_ID_MAX];
+    memcpy(id, l->id, sizeof(id));
     engine_call_cancel(l->call);
     l->call = NULL;
     launch_free(l);
-    done(ctx, executed, err);
+    done(ctx, id, executed, err);
 }
 
 /* Ends the launch if both have spoken. The first process is often faster than the engine, and a request that is
@@ -276,7 +280,6 @@ static void on_created(void *ctx, struct json_object *body, const struct error *
     struct container_launch *l = ctx;
     cleanup_error struct error e = ERROR_INIT;
     cleanup_strbuf struct strbuf path = STRBUF_INIT;
-    (void)body;
     l->call = NULL;
     if (err) {
         error_set(&e, err->kind == ERR_INVALID ? ERR_INVALID : ERR_PRECONDITION,
@@ -284,6 +287,9 @@ static void on_created(void *ctx, struct json_object *body, const struct error *
         launch_end(l, false, &e);
         return;
     }
+    const char *id = engine_text(body, "Id");
+    if (strlen(id) < sizeof(l->id) && id[strspn(id, "0123456789abcdefABCDEF")] == '\0')
+        memcpy(l->id, id, strlen(id) + 1);
     strbuf_addf(&path, "/containers/%s/start", l->name);
     struct engine_request q = {.method = "POST", .path = path.s, .timeout_s = START_TIMEOUT_S};
     l->call = engine_ask(l->engine, &q, on_started, l);

@@ -45,9 +45,9 @@ struct container_order {
 struct json_object *container_describe(const struct engine *e, const struct container_order *o);
 
 /* Makes a container and starts it. Its first process tells, through the named pipe at `ready`, when it is there
- * (common/task/taskspec.h); `done` is called then, or when the container has ended without that. *ret_executed of
- * `done` says whether the task's program runs. */
-typedef void container_started_fn(void *ctx, bool executed, const struct error *err);
+ * (common/task/taskspec.h); `done` is called then, or when the container has ended without that. `id` is what the
+ * engine calls the container, "" if it has not said; `executed` says whether the task's program runs. */
+typedef void container_started_fn(void *ctx, const char *id, bool executed, const struct error *err);
 struct container_launch;
 struct container_launch *container_launch_start(struct engine *e, const struct container_order *o, const char *ready,
                                                 container_started_fn *done, void *ctx);

@@ -38,6 +38,7 @@ struct runtime_task {
     const struct runtime *runtime;
     struct engine *engine;           /* the engine of the task's container; NULL: none was found, or none is needed */
     const struct image_facts *image; /* of the task's container */
+    const char *runtime_id;          /* what the engine calls the container; NULL or "": it is not known */
     const char *image_file;          /* of Apptainer: the file or directory that its command runs */
     pid_t command_pid;               /* of Apptainer: the command below which the container runs; 0: none, or unknown */
     struct taskspec_place *place;    /* the mounts of its container, as they were checked */

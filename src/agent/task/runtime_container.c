@@ -232,10 +232,11 @@ int runtime_container_start(struct runtime_task *t, struct error *err)
     return runtime_write_spec(t, &spec, err);
 }
 
-static void on_started(void *ctx, bool executed, const struct error *err)
+static void on_started(void *ctx, const char *id, bool executed, const struct error *err)
 {
     struct container_ask *ask = ctx;
     ask->launch = NULL;
+    ask->base.task->runtime_id = arena_strdup(&ask->base.task->arena, id);
     ask->base.task->executed = executed;
     ask_end(ask, err);
 }

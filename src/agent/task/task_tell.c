@@ -18,6 +18,12 @@ static const char *account_of(const struct task *t)
     return prepared && login_name_is_plain(t->rt->account.name) ? t->rt->account.name : "";
 }
 
+/* What the engine calls the task's container. Only the loop's thread touches it. */
+static const char *runtime_id_of(const struct task *t)
+{
+    return t->reported == WIRE_CONTAINER_STATE_RUNNING && t->rt->runtime_id ? t->rt->runtime_id : "";
+}
+
 void task_describe(const struct task *t, struct wire_link_task_state *ret)
 {
     *ret = (struct wire_link_task_state){.container_id = t->container_id,
@@ -25,6 +31,7 @@ void task_describe(const struct task *t, struct wire_link_task_state *ret)
                                          .state = t->reported,
                                          .address = "",
                                          .account = account_of(t),
+                                         .runtime_id = runtime_id_of(t),
                                          .time = clock_now_us(),
                                          .has_time = true};
 }
@@ -74,6 +81,7 @@ void task_report_gone(struct agent *a, const char *container_id, const char *tex
                                      .state = WIRE_CONTAINER_STATE_TERMINATED,
                                      .address = "",
                                      .account = "",
+                                     .runtime_id = "",
                                      .time = clock_now_us(),
                                      .has_time = true,
                                      .exit = &e};

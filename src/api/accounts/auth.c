@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/accounts/login_limits.h"
-#include "api/accounts/login_session.h"
+#include "api/accounts/account_rules.h"
+#include "api/accounts/directory.h"
+#include "api/accounts/login.h"
 #include "api/accounts/password.h"
-#include "api/accounts/password_lane.h"
 #include "api/pipeline/convert.h"
 #include "api/pipeline/identity.h"
 #include "api/pipeline/internal.h"
@@ -18,31 +18,37 @@
 
 /* ---- login ----
  * The steps: check the limits (loop) → check the password (the password lane) → count the try (loop) → store the
- * session if the account is still what was checked (write) → add the session to the identities (loop). */
+ * session if the account is still what was checked (write) → add the session to the identities (loop). Where there is a
+ * directory, a step on a reader comes first: a name that no account with a password has is the directory's
+ * (directory_login.c). */
 
-struct login {
-    const char *account, *wire_password;
-    struct login_attempt attempt;
-    struct store_user user; /* as it was when the password was checked */
-    bool matches;
-    struct login_session session;
-};
-
-static int login_remember(struct req *r, struct core *core, struct error *err)
+int login_answer(struct req *r, struct core *core, struct error *err)
 {
     struct login *l = r->state;
     struct wire_login_response *ret = r->ret;
+    bool of_directory = l->remote.user.id != 0;
     login_session_remember(r, &l->session);
+    remote_account_remember(r, &l->remote);
     login_session_set_cookie(r, &l->session);
     ret->token = arena_strdup(&r->arena, l->session.token.text);
     ret->user = user_to_wire(&l->session.user, &r->arena);
-    log_info("user.login", "user=%s address=%s", log_quote(l->user.username), l->session.address);
+    log_info("user.login", "user=%s address=%s%s", log_quote(l->session.user.username), l->session.address,
+             of_directory ? " provider=directory" : "");
     return 0;
 }
 
 static int refuse_login(struct error *err)
 {
     return error_set(err, ERR_UNAUTHENTICATED, "invalid credentials");
+}
+
+int login_failed(struct req *r, const char *account, const char *reason, struct error *err)
+{
+    const struct login *l = r->state;
+    login_limits_failed(r->api->login_limits, &l->attempt, clock_now_us());
+    log_info("user.login_refused", "account=%s address=%s reason=%s",
+             strcmp(account, "-") == 0 ? account : log_quote(account), l->session.address, log_quote(reason));
+    return err->kind ? -1 : refuse_login(err);
 }
 
 /* Stores the session. Since the password was checked, the account may have been deactivated or its password changed.
@@ -55,9 +61,10 @@ static int login_store(struct req *r, struct store *db, struct error *err)
         return -1;
     if (now.remote || !now.password_hash || strcmp(now.password_hash, l->user.password_hash) != 0)
         return refuse_login(err);
-    return login_session_store(r, db, &now, &l->session, err) < 0 ? -1 : req_then_loop(r, login_remember);
+    return login_session_store(r, db, &now, &l->session, err) < 0 ? -1 : req_then_loop(r, login_answer);
 }
 
+/* The same answer whether the account exists or not. */
 static int login_judged(struct req *r, struct core *core, struct error *err)
 {
     struct login *l = r->state;
@@ -65,15 +72,31 @@ static int login_judged(struct req *r, struct core *core, struct error *err)
         login_limits_succeeded(r->api->login_limits, &l->attempt, r->now_us);
         return req_then_write(r, login_store);
     }
-    login_limits_failed(r->api->login_limits, &l->attempt, clock_now_us());
+    if (l->matches)
+        error_set(err, ERR_FORBIDDEN, "user is not active");
+    else if (l->obstacle)
+        error_set(err, ERR_FORBIDDEN, "%s", l->obstacle);
     /* A name that no account has may be a password, which somebody has typed into the wrong field. */
     bool known = l->user.id != 0;
-    log_info("user.login_refused", "account=%s address=%s reason=%s", known ? log_quote(l->user.username) : "-",
-             l->session.address,
-             l->matches ? "not_active"
-             : known    ? "invalid_credentials"
-                        : "no_such_account");
-    return l->matches ? error_set(err, ERR_FORBIDDEN, "user is not active") : refuse_login(err);
+    return login_failed(r, known ? l->user.username : "-",
+                        l->matches ? "not_active"
+                        : known    ? "invalid_credentials"
+                                   : "no_such_account",
+                        err);
+}
+
+static int find_user(struct req *r, struct store *db, struct error *err)
+{
+    struct login *l = r->state;
+    cleanup_error struct error unknown = ERROR_INIT;
+    if (store_user_by_name(db, l->account, &r->arena, &l->user, &unknown) == 0)
+        return 0;
+    if (unknown.kind == ERR_NOT_FOUND) {
+        l->user = (struct store_user){0};
+        return 0;
+    }
+    error_move(err, &unknown);
+    return -1;
 }
 
 /* Runs argon2 once, whatever is known of the account. So the time that an answer takes does not tell whether the
@@ -81,13 +104,9 @@ static int login_judged(struct req *r, struct core *core, struct error *err)
 static int login_check(struct req *r, struct store *db, struct error *err)
 {
     struct login *l = r->state;
-    cleanup_error struct error unknown = ERROR_INIT;
-    bool known = store_user_by_name(db, l->account, &r->arena, &l->user, &unknown) == 0;
-    if (!known && unknown.kind != ERR_NOT_FOUND) {
-        error_move(err, &unknown);
+    if (find_user(r, db, err) < 0)
         return -1;
-    }
-    bool usable = known && l->user.password_hash && *l->user.password_hash && !l->user.remote;
+    bool usable = l->user.id && l->user.password_hash && *l->user.password_hash && !l->user.remote;
     if (usable)
         l->matches = password_matches(l->wire_password, l->user.password_hash);
     else
@@ -109,7 +128,7 @@ static int check_limits(struct req *r, enum login_standing *ret, struct error *e
                      v.of_address ? "from your address" : "to this account from your address", v.wait_s);
 }
 
-static int login_turn(struct req *r, struct error *err)
+int login_turn(struct req *r, struct error *err)
 {
     enum login_standing standing;
     if (r->api->accounts_failure)
@@ -118,6 +137,29 @@ static int login_turn(struct req *r, struct error *err)
                          "again",
                          r->api->accounts_failure);
     return check_limits(r, &standing, err);
+}
+
+static int login_here(struct req *r, struct core *core, struct error *err)
+{
+    struct login *l = r->state;
+    return password_lane_enter(r->api->password_lane, r, &l->turn, err);
+}
+
+/* The name as accounts have it, so that "Ada" and " ada" are one name for the limits of failures, too. A name that no
+ * new account could have is left as it is: an old account may. */
+static const char *account_of(struct req *r, const char *typed)
+{
+    const char *name;
+    return account_username(typed, &r->arena, &name, NULL) == 0 ? name : typed;
+}
+
+/* On a reader: whose name it is. */
+static int login_choose(struct req *r, struct store *db, struct error *err)
+{
+    struct login *l = r->state;
+    if (find_user(r, db, err) < 0)
+        return -1;
+    return req_then_loop(r, l->user.id && !l->user.remote ? login_here : directory_login);
 }
 
 int api_login(struct req *r, struct core *core, const struct wire_login_request *in, struct wire_login_response *ret,
@@ -131,19 +173,23 @@ int api_login(struct req *r, struct core *core, const struct wire_login_request 
     struct login *l = arena_new(&r->arena, struct login);
     struct address client;
     r->state = l;
-    l->account = in->username;
+    l->account = account_of(r, in->username);
+    l->password = in->password;
     l->session.by_password = true;
     if (login_session_begin(r, &l->session, err) < 0)
         return -1;
     origin_client(r->api->proxies, r->http, &client);
     login_attempt_init(&l->attempt, l->account, &client);
-    struct password_turn turn = {.before = login_turn, .work = login_check, .after = login_judged};
-    memcpy(turn.key, l->attempt.address, sizeof(turn.key));
-    if (check_limits(r, &turn.standing, err) < 0 ||
+    l->turn = (struct password_turn){.before = login_turn, .work = login_check, .after = login_judged};
+    memcpy(l->turn.key, l->attempt.address, sizeof(l->turn.key));
+    if (check_limits(r, &l->turn.standing, err) < 0 ||
         password_wire_form(in->password, in->is_hashed, &r->arena, &l->wire_password, err) < 0)
         return -1;
     login_limits_tried(r->api->login_limits, &l->attempt, r->now_us);
-    return password_lane_enter(r, &turn, err);
+    l->obstacle = directory_login_obstacle(r, in->is_hashed);
+    if (directory_settings(r->api->directory)->enabled && !l->obstacle)
+        return req_then_read(r, login_choose);
+    return login_here(r, core, err);
 }
 
 /* ---- logout ------------------------------------------------------------------------------------------------------ */

@@ -10,8 +10,10 @@
 #include "net/loop/loop.h"
 
 struct password_job {
-    TAILQ_ENTRY(password_job) of_waiting;
+    TAILQ_ENTRY(password_job) of_list; /* of those that wait, or of those that have a thread */
+    struct password_lane *lane;
     struct req *r;
+    bool has_thread;
     struct password_turn turn;
     uint64_t round;   /* which turn of its key this is; turns are counted from the one that is being served */
     uint64_t number;  /* the order of arrival */
@@ -20,18 +22,18 @@ struct password_job {
 };
 
 struct password_lane {
-    TAILQ_HEAD(, password_job) waiting; /* in the order of their arrival */
-    int n;
+    TAILQ_HEAD(password_jobs, password_job) waiting, running; /* in the order of their arrival */
+    int n, running_n, threads;
     uint64_t round, number;
-    const struct password_job *running;
     bool open;
 };
 
-struct password_lane *password_lane_new(void)
+struct password_lane *password_lane_new(int threads)
 {
     struct password_lane *lane = must_calloc(1, sizeof(*lane));
-    if (lane)
-        TAILQ_INIT(&lane->waiting);
+    TAILQ_INIT(&lane->waiting);
+    TAILQ_INIT(&lane->running);
+    lane->threads = threads;
     return lane;
 }
 
@@ -47,7 +49,7 @@ int password_lane_waiting(const struct password_lane *lane)
 
 static struct password_lane *lane_of(const struct req *r)
 {
-    return r->api->password_lane;
+    return r->run->password->lane;
 }
 
 /* ---- the order of the queue -------------------------------------------------------------------------------------- */
@@ -67,7 +69,7 @@ static bool comes_before(const struct password_lane *lane, const struct password
 static struct password_job *first_of(const struct password_lane *lane)
 {
     struct password_job *best = TAILQ_FIRST(&lane->waiting), *j;
-    TAILQ_FOREACH(j, &lane->waiting, of_waiting)
+    TAILQ_FOREACH(j, &lane->waiting, of_list)
         if (comes_before(lane, j, best))
             best = j;
     return best;
@@ -76,7 +78,7 @@ static struct password_job *first_of(const struct password_lane *lane)
 static struct password_job *last_of(const struct password_lane *lane)
 {
     struct password_job *worst = TAILQ_FIRST(&lane->waiting), *j;
-    TAILQ_FOREACH(j, &lane->waiting, of_waiting)
+    TAILQ_FOREACH(j, &lane->waiting, of_list)
         if (comes_before(lane, worst, j))
             worst = j;
     return worst;
@@ -86,12 +88,12 @@ static uint64_t round_for(const struct password_lane *lane, const uint8_t key[16
 {
     uint64_t round = lane->round;
     const struct password_job *j;
-    TAILQ_FOREACH(j, &lane->waiting, of_waiting)
+    TAILQ_FOREACH(j, &lane->waiting, of_list)
         if (memcmp(j->turn.key, key, sizeof(j->turn.key)) == 0 && j->round >= round)
             round = j->round + 1;
-    if (lane->running && memcmp(lane->running->turn.key, key, sizeof(lane->running->turn.key)) == 0 &&
-        round == lane->round)
-        round++;
+    TAILQ_FOREACH(j, &lane->running, of_list)
+        if (memcmp(j->turn.key, key, sizeof(j->turn.key)) == 0 && round == lane->round)
+            round++;
     return round;
 }
 
@@ -99,15 +101,25 @@ static uint64_t round_for(const struct password_lane *lane, const uint8_t key[16
 
 static void leave_queue(struct password_lane *lane, struct password_job *j)
 {
-    TAILQ_REMOVE(&lane->waiting, j, of_waiting);
+    TAILQ_REMOVE(&lane->waiting, j, of_list);
     lane->n--;
 }
 
 static int on_thread(struct req *r, struct store *db, struct error *err);
+static int on_asking_thread(struct req *r, struct error *err);
+
+static struct req_step take_thread(struct password_lane *lane, struct password_job *j)
+{
+    TAILQ_INSERT_TAIL(&lane->running, j, of_list);
+    lane->running_n++;
+    j->has_thread = true;
+    return j->turn.ask ? (struct req_step){REQ_DIRECTORY, .work = on_asking_thread}
+                       : (struct req_step){REQ_PASSWORD, .store = on_thread};
+}
 
 static void serve_next(struct password_lane *lane)
 {
-    while (lane->open && !lane->running && lane->n > 0) {
+    while (lane->open && lane->running_n < lane->threads && lane->n > 0) {
         struct password_job *j = first_of(lane);
         struct req *r = j->r;
         cleanup_error struct error err = ERROR_INIT;
@@ -118,15 +130,16 @@ static void serve_next(struct password_lane *lane)
         }
         if (j->round > lane->round)
             lane->round = j->round;
-        lane->running = j;
-        req_resume(r, (struct req_step){REQ_PASSWORD, .store = on_thread});
+        req_resume(r, take_thread(lane, j));
     }
 }
 
-static void release_thread(struct password_lane *lane)
+static void release_thread(struct password_job *j)
 {
-    lane->running = NULL;
-    serve_next(lane);
+    TAILQ_REMOVE(&j->lane->running, j, of_list);
+    j->lane->running_n--;
+    j->has_thread = false;
+    serve_next(j->lane);
 }
 
 /* The request is over. Usually the thread has been given to the next request long before; it has not if this request
@@ -135,8 +148,8 @@ static void on_end(struct req *r)
 {
     struct password_job *j = r->run->password;
     error_release(&j->err);
-    if (lane_of(r)->running == j)
-        release_thread(lane_of(r));
+    if (j->has_thread)
+        release_thread(j);
 }
 
 /* Runs on the loop after the work. The next request gets its turn only after the outcome of this one is known: the
@@ -149,7 +162,7 @@ static int off_thread(struct req *r, struct core *core, struct error *err)
         error_move(err, &j->err);
     else
         rc = j->turn.after(r, core, err);
-    release_thread(lane_of(r));
+    release_thread(j);
     return rc;
 }
 
@@ -159,6 +172,13 @@ static int on_thread(struct req *r, struct store *db, struct error *err)
 {
     struct password_job *j = r->run->password;
     j->rc = j->turn.work(r, db, &j->err);
+    return req_then_loop(r, off_thread);
+}
+
+static int on_asking_thread(struct req *r, struct error *err)
+{
+    struct password_job *j = r->run->password;
+    j->rc = j->turn.ask(r, &j->err);
     return req_then_loop(r, off_thread);
 }
 
@@ -188,21 +208,19 @@ static int make_room(struct password_lane *lane, const struct password_job *j, s
     return 0;
 }
 
-int password_lane_enter(struct req *r, const struct password_turn *turn, struct error *err)
+int password_lane_enter(struct password_lane *lane, struct req *r, const struct password_turn *turn, struct error *err)
 {
     loop_assert();
-    struct password_lane *lane = lane_of(r);
     struct password_job *j = arena_new(&r->arena, struct password_job);
-    *j = (struct password_job){.r = r, .turn = *turn, .round = round_for(lane, turn->key), .number = ++lane->number};
+    *j = (struct password_job){
+        .lane = lane, .r = r, .turn = *turn, .round = round_for(lane, turn->key), .number = ++lane->number};
     if (make_room(lane, j, err) < 0)
         return -1;
     r->run->password = j;
     r->on_end = on_end;
-    if (lane->open && !lane->running && lane->n == 0) {
-        lane->running = j;
-        return req_go(r, (struct req_step){REQ_PASSWORD, .store = on_thread});
-    }
-    TAILQ_INSERT_TAIL(&lane->waiting, j, of_waiting);
+    if (lane->open && lane->running_n < lane->threads && lane->n == 0)
+        return req_go(r, take_thread(lane, j));
+    TAILQ_INSERT_TAIL(&lane->waiting, j, of_list);
     lane->n++;
     return req_wait(r, on_gone);
 }
@@ -212,7 +230,7 @@ int password_lane_run(struct req *r, req_store_fn *work, req_loop_fn *after, str
     struct password_turn turn = {.standing = LOGIN_KNOWN, .work = work, .after = after};
     /* a user id does not clash with networks, which are hashes */
     memcpy(turn.key, &r->who.user_id, sizeof(r->who.user_id));
-    return password_lane_enter(r, &turn, err);
+    return password_lane_enter(r->api->password_lane, r, &turn, err);
 }
 
 void password_lane_open(struct password_lane *lane)

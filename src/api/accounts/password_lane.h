@@ -11,17 +11,24 @@
  *      the queue is taken.
  *
  * With one thread, all logins together use half of a small master with two cores, whoever asks for them. A second
- * thread would take the other half from everybody's reads. */
+ * thread would take the other half from everybody's reads.
+ *
+ * Passwords that a directory checks (directory.h) have a lane of their own with a few threads, which wait for the
+ * directory and take no time of a core: a directory that is slow delays nobody who logs in with a password of this
+ * cluster. All else holds for that lane, too. */
 #ifndef DET_API_ACCOUNTS_PASSWORD_LANE_H
 #define DET_API_ACCOUNTS_PASSWORD_LANE_H
 
 #include "api/accounts/login_limits.h"
 #include "api/pipeline/handler.h"
 
-enum { PASSWORD_WAITING_MAX = 32 }; /* two to three seconds of the thread's work: nobody should wait longer */
+enum {
+    PASSWORD_WAITING_MAX = 32, /* two to three seconds of the thread's work: nobody should wait longer */
+    DIRECTORY_THREADS = 4,
+};
 
 struct password_lane;
-struct password_lane *password_lane_new(void);
+struct password_lane *password_lane_new(int threads);
 void password_lane_free(struct password_lane *lane);
 
 /* Starts serving. Before that requests wait, since the first accounts are still being made. */
@@ -33,12 +40,13 @@ struct password_turn {
     uint8_t key[16]; /* requests with the same key take turns with those of other keys */
     /* on the loop, when the request's turn has come: -1 refuses it; may be NULL */
     int (*before)(struct req *r, struct error *err);
-    req_store_fn *work; /* on the lane's thread, with a connection that reads */
+    req_store_fn *work; /* on the thread that hashes passwords, with a connection that reads */
+    req_work_fn *ask;   /* or, in the directory's lane, on a thread that may wait for the directory */
     req_loop_fn *after; /* the step on the loop that the request goes on with */
 };
 
 /* Queues the request. From a step on the loop: `return password_lane_enter(…)`. */
-int password_lane_enter(struct req *r, const struct password_turn *turn, struct error *err);
+int password_lane_enter(struct password_lane *lane, struct req *r, const struct password_turn *turn, struct error *err);
 /* Like password_lane_enter(), for a user who is logged in. */
 int password_lane_run(struct req *r, req_store_fn *work, req_loop_fn *after, struct error *err);
 

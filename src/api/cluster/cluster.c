@@ -100,6 +100,9 @@ int raw_info(struct req *r, struct core *core, struct error *err)
     strbuf_adds(out,
                 ",\"telemetry\":{\"enabled\":false,\"otel_enabled\":false,\"otel_endpoint\":\"\"},\"sso_providers\":");
     add_providers(r, out);
+    /* a client that hashes passwords asks for this first: a directory can check a plain password only */
+    if (config_bool(info->config, "ldap.enabled"))
+        strbuf_adds(out, ",\"plain_passwords\":true");
     strbuf_adds(out, "}\n");
     return 0;
 }

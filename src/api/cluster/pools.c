@@ -188,6 +188,7 @@ enum { JOBS_DEFAULT = 100 };
 
 struct jobs {
     struct core_job_view *job;
+    bool *limited;               /* the one who asks may not see what the job is; in the order of `job` */
     const char **id;             /* copies, since the view belongs to the core */
     struct core_wait_view *wait; /* for the jobs in the window */
     double *progress;
@@ -250,6 +251,28 @@ static int fill_job(struct req *r, struct store *db, const struct jobs *j, size_
                             : fill_experiment(r, db, v->owner.experiment_id, ret, err);
 }
 
+/* What everybody who waits in the queue has to know of a job in another workspace: that it is there, where it stands
+ * and how much it asks for. Its summary says neither why it waits nor until when, which may name other people's work.
+ */
+static const struct wire_job_limited_job *limited_job(struct req *r, const struct wire_job *job)
+{
+    struct wire_job_limited_job *l = arena_new(&r->arena, struct wire_job_limited_job);
+    struct wire_job_summary *summary = arena_new(&r->arena, struct wire_job_summary);
+    *summary = (struct wire_job_summary){.state = job->summary->state, .jobs_ahead = job->summary->jobs_ahead};
+    *l = (struct wire_job_limited_job){.summary = summary,
+                                       .type = job->type,
+                                       .resource_pool = job->resource_pool,
+                                       .is_preemptible = job->is_preemptible,
+                                       .priority = job->priority,
+                                       .weight = job->weight,
+                                       .job_id = job->job_id,
+                                       .requested_slots = job->requested_slots,
+                                       .allocated_slots = job->allocated_slots,
+                                       .progress = job->progress,
+                                       .workspace_id = job->workspace_id};
+    return l;
+}
+
 static int jobs_read(struct req *r, struct store *db, struct error *err)
 {
     const struct jobs *j = r->state;
@@ -265,21 +288,28 @@ static int jobs_read(struct req *r, struct store *db, struct error *err)
                                                                                    .jobs_n = n};
         return 0;
     }
-    struct wire_job_rbac_job *full = arena_array(&r->arena, struct wire_job_rbac_job, n + 1);
-    for (size_t i = 0; i < n; i++)
-        full[i].full = &job[i];
+    struct wire_job_rbac_job *shown = arena_array(&r->arena, struct wire_job_rbac_job, n + 1);
+    for (size_t i = 0; i < n; i++) {
+        bool limited = j->limited[(size_t)j->window.start + i];
+        shown[i].full = limited ? NULL : &job[i];
+        shown[i].limited = limited ? limited_job(r, &job[i]) : NULL;
+    }
     *(struct wire_get_jobs_v2_response *)r->ret = (struct wire_get_jobs_v2_response){.pagination = page,
-                                                                                     .jobs = full,
+                                                                                     .jobs = shown,
                                                                                      .jobs_n = n};
     return 0;
 }
 
-static void reverse_jobs(struct core_job_view *job, size_t n)
+static void reverse_jobs(struct jobs *j)
 {
-    for (size_t i = 0; i < n / 2; i++) {
-        struct core_job_view other = job[i];
-        job[i] = job[n - 1 - i];
-        job[n - 1 - i] = other;
+    for (size_t i = 0, last = j->n; i < j->n / 2; i++) {
+        struct core_job_view other = j->job[i];
+        bool limited = j->limited[i];
+        last--;
+        j->job[i] = j->job[last];
+        j->limited[i] = j->limited[last];
+        j->job[last] = other;
+        j->limited[last] = limited;
     }
 }
 
@@ -332,11 +362,17 @@ static int list_jobs(struct req *r, struct core *core, const struct wire_get_job
     size_t n = core_queue(core, j->pool, &r->arena, &all);
     j->job = all;
     access_has(r, PERMISSION_VIEW_NSC, 0); /* for access_check_asked(): the queue may be empty */
-    for (size_t i = 0; i < n; i++)
-        if (is_pool_wanted(&all[i], in->states, in->states_n) && sees_job(r, core, all[i].owner))
-            j->job[j->n++] = all[i];
+    j->limited = arena_array(&r->arena, bool, n + 1);
+    for (size_t i = 0; i < n; i++) {
+        bool sees = sees_job(r, core, all[i].owner);
+        if (!is_pool_wanted(&all[i], in->states, in->states_n) ||
+            (!sees && !v2)) /* the older list has no form for it */
+            continue;
+        j->limited[j->n] = !sees;
+        j->job[j->n++] = all[i];
+    }
     if (in->order_by == WIRE_ORDER_BY_DESC)
-        reverse_jobs(j->job, j->n);
+        reverse_jobs(j);
     j->id = arena_array(&r->arena, const char *, j->n + 1);
     for (size_t i = 0; i < j->n; i++)
         keep_texts(r, j, i);

@@ -67,6 +67,19 @@ static void add_containers(struct strbuf *out, const struct core *core, const st
             ADD_SAMPLE(out, "container_id_allocation_id", {"container_id", k->id}, {"allocation_id", row[i]->id});
 }
 
+/* A process has no such id. */
+static void add_runtime_ids(struct strbuf *out, const struct core *core, const struct allocation_row *const *row,
+                            size_t n)
+{
+    const struct container_row *k;
+    begin_family(out, "container_id_runtime_container_id", "The engine's own id of each container");
+    for (size_t i = 0; i < n; i++)
+        for (size_t at = 0; (k = core_allocation_container(core, row[i]->id, at)); at++)
+            if (*k->runtime_id)
+                ADD_SAMPLE(out, "container_id_runtime_container_id", {"container_runtime_id", k->runtime_id},
+                           {"container_id", k->id});
+}
+
 /* Adds the GPUs of one container, which has some of its agent's devices. */
 static void add_gpus_of(struct strbuf *out, const struct core *core, const struct container_row *k)
 {
@@ -133,8 +146,7 @@ static int print_state(struct req *r, struct core *core, struct error *err)
     size_t n = core_allocations(core, &r->arena, &row);
     r->reply.content_type = "text/plain; version=0.0.4; charset=utf-8";
     add_containers(out, core, row, n);
-    /* The master is not told under which id an engine knows a container, and a process has no such id. */
-    begin_family(out, "container_id_runtime_container_id", "The engine's own id of each container (not known here)");
+    add_runtime_ids(out, core, row, n);
     add_gpus(out, core, row, n);
     begin_family(out, "allocation_id_task_id_task_actor", "The task of each allocation, with the task's name and job");
     for (size_t i = 0; i < n; i++)

@@ -34,37 +34,48 @@ void identity_of_store(const struct store_user *u, struct identity_user *ret)
     snprintf(ret->agent_group, sizeof(ret->agent_group), "%s", u->agent.group ? u->agent.group : "");
 }
 
-const struct wire_user *identity_to_wire(const struct identity_user *u, struct arena *a)
+const struct wire_user *user_to_wire(const struct store_user *u, struct arena *a)
 {
     struct wire_user *w = arena_new(a, struct wire_user);
     *w = (struct wire_user){.id = u->id,
-                            .username = arena_strdup(a, u->username),
+                            .username = u->username,
                             .admin = u->admin,
                             .active = u->active,
-                            .display_name = arena_strdup(a, u->display_name),
-                            .modified_at = u->modified_at_us,
-                            .has_modified_at = u->modified_at_us != 0,
+                            .display_name = u->display_name ? u->display_name : "",
+                            .modified_at = u->modified_us,
+                            .has_modified_at = u->modified_us != 0,
                             .remote = u->remote,
-                            .last_auth_at = u->last_auth_at_us,
-                            .has_last_auth_at = u->last_auth_at_us != 0};
-    if (u->has_agent_user) {
+                            .last_auth_at = u->last_auth_us,
+                            .has_last_auth_at = u->last_auth_us != 0};
+    if (u->agent.set) {
         struct wire_user_agent_user_group *g = arena_new(a, struct wire_user_agent_user_group);
-        *g = (struct wire_user_agent_user_group){.agent_uid = u->agent_uid,
+        *g = (struct wire_user_agent_user_group){.agent_uid = u->agent.uid,
                                                  .has_agent_uid = true,
-                                                 .agent_gid = u->agent_gid,
+                                                 .agent_gid = u->agent.gid,
                                                  .has_agent_gid = true,
-                                                 .agent_user = arena_strdup(a, u->agent_user),
-                                                 .agent_group = arena_strdup(a, u->agent_group)};
+                                                 .agent_user = u->agent.user ? u->agent.user : "",
+                                                 .agent_group = u->agent.group ? u->agent.group : ""};
         w->agent_user_group = g;
     }
     return w;
 }
 
-const struct wire_user *user_to_wire(const struct store_user *u, struct arena *a)
+const struct wire_user *identity_to_wire(const struct identity_user *i, struct arena *a)
 {
-    struct identity_user i;
-    identity_of_store(u, &i);
-    return identity_to_wire(&i, a);
+    const struct store_user u = {.id = i->id,
+                                 .username = arena_strdup(a, i->username),
+                                 .display_name = arena_strdup(a, i->display_name),
+                                 .admin = i->admin,
+                                 .active = i->active,
+                                 .remote = i->remote,
+                                 .modified_us = i->modified_at_us,
+                                 .last_auth_us = i->last_auth_at_us,
+                                 .agent = {.set = i->has_agent_user,
+                                           .uid = i->agent_uid,
+                                           .gid = i->agent_gid,
+                                           .user = arena_strdup(a, i->agent_user),
+                                           .group = arena_strdup(a, i->agent_group)}};
+    return user_to_wire(&u, a);
 }
 
 struct page page_of(int32_t offset, int32_t limit)

@@ -18,6 +18,7 @@ struct store_template;
 struct store_trial;
 struct store_user;
 
+/* The message's texts are the row's. */
 const struct wire_user *user_to_wire(const struct store_user *u, struct arena *a);
 const struct wire_user *identity_to_wire(const struct identity_user *u, struct arena *a);
 void identity_of_store(const struct store_user *u, struct identity_user *ret);

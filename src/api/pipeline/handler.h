@@ -17,6 +17,7 @@
  *   write     `struct store *db`    the writer thread: inside the group's transaction, in a savepoint of its own; no
  *                                   reply before the commit
  *   password  `struct store *db`    the one thread that hashes passwords, a reader; through password_lane.h only
+ *   directory nothing               a thread that waits for the directory (LDAP); through password_lane.h only
  *   work      nothing               a worker thread: archives
  *   transfer  nothing               a thread that may wait for disks and networks; raw routes and streams of bytes only
  *
@@ -104,6 +105,9 @@ struct req {
     /* Called once on the loop, however the request ends, before its memory is freed. It frees what is not in the
      * arena. */
     void (*on_end)(struct req *r);
+    /* Fills r->reply.body and headers in place of the JSON of an error: a page, for a browser. Runs on any thread.
+     * NULL: the reply is JSON. */
+    void (*error_page)(struct req *r, const struct error *err);
     /* The fields from here on belong to src/api/pipeline/request.c. */
     struct http_request *http; /* loop only; NULL once the client has left */
     struct stream *stream;

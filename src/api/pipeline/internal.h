@@ -10,6 +10,7 @@ struct byte_streams;
 struct continuing;
 struct deleted_places;
 struct device_logins;
+struct directory;
 struct joining;
 struct live;
 struct log_feeds;
@@ -31,7 +32,8 @@ struct api {
     struct live *live; /* what only steps on the loop are given; request_run.h */
     struct identities *identities;
     struct permissions *permissions;
-    struct password_lane *password_lane;
+    struct password_lane *password_lane, *directory_lane;
+    struct directory *directory; /* the directory that checks passwords */
     struct login_limits *login_limits;
     struct proxies *proxies;
     char *accounts_failure;                  /* why nobody can log in; NULL: everything is well */

@@ -20,14 +20,15 @@ enum req_place {
     REQ_WRITE,
     REQ_WORK,
     REQ_TRANSFER,
-    REQ_PASSWORD
+    REQ_PASSWORD,
+    REQ_DIRECTORY
 };
 struct req_step {
     enum req_place place; /* REQ_NOWHERE: there is no step */
     union {
         req_loop_fn *loop;   /* REQ_LOOP, REQ_NEXT_TURN */
         req_store_fn *store; /* REQ_READ, REQ_LOOKUP, REQ_WRITE, REQ_PASSWORD */
-        req_work_fn *work;   /* REQ_WORK, REQ_TRANSFER */
+        req_work_fn *work;   /* REQ_WORK, REQ_TRANSFER, REQ_DIRECTORY */
     };
 };
 

@@ -114,7 +114,10 @@ static void encode_reply(struct req *r)
         strbuf_reset(&r->reply.body);
         r->reply.status = error_http_status(run->err.kind);
         r->reply.content_type = NULL;
-        req_error_body(&run->err, error_form(r), &r->reply.body);
+        if (r->error_page)
+            r->error_page(r, &run->err);
+        else
+            req_error_body(&run->err, error_form(r), &r->reply.body);
     } else if (r->route) {
         codec_encode(r->route->response, r->ret, &r->reply.body);
         tag_reply(r);
@@ -292,6 +295,10 @@ void req_run_step(struct req *r)
         return;
     case REQ_PASSWORD:
         if (pool_submit(s->passwords, read_work, pool_done, r, &err) < 0)
+            req_fail(r, &err);
+        return;
+    case REQ_DIRECTORY:
+        if (pool_submit(s->directory, work_work, pool_done, r, &err) < 0)
             req_fail(r, &err);
         return;
     case REQ_WORK:

@@ -14,10 +14,10 @@
 #include <uthash.h>
 
 #include "api/pipeline/internal.h"
+#include "api/pipeline/plain_page.h"
 #include "api/pipeline/raw.h"
 #include "api/pipeline/raw_handlers.h"
 #include "api/proxy/proxy_headers.h"
-#include "api/proxy/proxy_page.h"
 #include "api/proxy/task_service.h"
 #include "api/proxy/visitor.h"
 #include "api/rights/origin.h"
@@ -197,16 +197,16 @@ static int open_stream(void *ctx, const struct byte_stream_handler *h, struct by
 
 /* ---- answers in place of the task's ------------------------------------------------------------------------------ */
 
-static void reply_text(struct req *r, int status, const struct proxy_page *page, bool as_page)
+static void reply_text(struct req *r, int status, const struct plain_page *page, bool as_page)
 {
     r->reply.status = status;
     req_add_header(r, "Cache-Control", "no-store");
     if (page->reload_s)
         req_add_header(r, "Retry-After", "2");
     if (as_page) {
-        r->reply.content_type = PROXY_PAGE_TYPE;
-        req_add_header(r, "Content-Security-Policy", PROXY_PAGE_POLICY);
-        proxy_page(page, &r->reply.body);
+        r->reply.content_type = PLAIN_PAGE_TYPE;
+        req_add_header(r, "Content-Security-Policy", PLAIN_PAGE_POLICY);
+        plain_page(page, &r->reply.body);
         return;
     }
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
@@ -225,7 +225,7 @@ static int tell_state(struct req *r, struct store *db, struct error *err)
     struct attempt *t = r->state;
     const char *task = t->service.task_id, *text;
     bool sees_log = t->visitor.is_owner || r->who.admin;
-    struct proxy_page page = {.reload_s = RELOAD_S};
+    struct plain_page page = {.reload_s = RELOAD_S};
     int status = 503;
     if (t->state.stage == SERVICE_OVER) {
         page.title = "The task has ended";
@@ -258,14 +258,14 @@ static void reply_broken(struct http_request *http, int status, const char *why,
     log_info("proxy.broken", "task=%s port=%d reason=%s", c->task_id, c->port, log_quote(why));
     http_add_header(http, "Cache-Control", "no-store");
     if (c->wants_page) {
-        http_add_header(http, "Content-Security-Policy", PROXY_PAGE_POLICY);
-        proxy_page(&(struct proxy_page){.title = "The task does not answer as it should", .text = text.s}, &body);
+        http_add_header(http, "Content-Security-Policy", PLAIN_PAGE_POLICY);
+        plain_page(&(struct plain_page){.title = "The task does not answer as it should", .text = text.s}, &body);
     } else {
         strbuf_adds(&body, "{\"message\":");
         strbuf_add_json(&body, text.s, text.n);
         strbuf_adds(&body, "}\n");
     }
-    http_reply(http, status, c->wants_page ? PROXY_PAGE_TYPE : "application/json", body.s, body.n);
+    http_reply(http, status, c->wants_page ? PLAIN_PAGE_TYPE : "application/json", body.s, body.n);
 }
 
 /* Bytes have passed: whoever counts the task's idle time learns of it. */
@@ -592,7 +592,7 @@ int raw_proxy(struct req *r, struct core *core, struct error *err)
     struct attempt *t = arena_new(&r->arena, struct attempt);
     r->state = t;
     t->name = req_raw_param(r, 0);
-    t->wants_page = visitor_wants_page(r);
+    t->wants_page = plain_page_is_wanted(r->http);
     visitor_identify(r);
     const struct task_service *known = service_cache_get(r->api->proxy->services, t->name, r->now_us);
     if (!known)

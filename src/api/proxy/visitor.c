@@ -40,14 +40,6 @@ void visitor_identify(struct req *r)
     access_take_permissions(r);
 }
 
-bool visitor_wants_page(const struct req *r)
-{
-    const char *accept = r->http ? http_request_header(r->http, "Accept") : NULL;
-    enum http_method m = r->http ? http_request_method(r->http) : HTTP_POST;
-    return accept && strstr(accept, "text/html") && (m == HTTP_GET || m == HTTP_HEAD) &&
-           !http_request_header(r->http, "Upgrade");
-}
-
 /* The token is as good as its owner's account. */
 static bool is_tasks_token(const struct req *r, const struct task_service *s, const char *token)
 {

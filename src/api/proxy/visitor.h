@@ -24,7 +24,5 @@ void visitor_identify(struct req *r);
 /* Whether the visitor may use the service. ERR_UNAUTHENTICATED: a login would help; ERR_NOT_FOUND: the service is not
  * theirs; ERR_FORBIDDEN: the page of another origin has sent the request. */
 int visitor_check(struct req *r, const struct task_service *s, struct visitor *ret, struct error *err);
-/* Whether the one who asks is a browser that shows a page. */
-bool visitor_wants_page(const struct req *r);
 
 #endif

@@ -12,13 +12,15 @@
 #include <string.h>
 
 #include "api/accounts/login_session.h"
+#include "api/accounts/remote_account.h"
 #include "api/pipeline/author.h"
 #include "api/pipeline/internal.h"
+#include "api/pipeline/plain_page.h"
 #include "api/pipeline/raw.h"
 #include "api/pipeline/raw_handlers.h"
 #include "api/sso/id_token.h"
 #include "api/sso/oidc_provider.h"
-#include "api/sso/remote_account.h"
+#include "api/sso/remote_person.h"
 #include "api/sso/sso.h"
 #include "common/base/base64.h"
 #include "common/base/clock.h"
@@ -54,6 +56,22 @@ struct login {
 static const struct sso_settings *settings_of(const struct req *r)
 {
     return sso_settings(r->api->sso);
+}
+
+/* What a browser shows when a login has failed. The way back is the page for passwords, which sends nobody on to the
+ * provider again. The address is relative to /oidc/…, so that a prefix of a proxy stays. */
+static void show_failure(struct req *r, const struct error *err)
+{
+    const struct plain_page page = {.title = "Not logged in",
+                                    .text = arena_printf(&r->arena, "%s.", error_msg(err)),
+                                    .link = "../det/login?password",
+                                    .link_text = "Back to the sign-in page"};
+    r->reply.content_type = PLAIN_PAGE_TYPE;
+    req_add_header(r, "Content-Security-Policy",
+                   PLAIN_PAGE_POLICY "; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+    req_add_header(r, "Cache-Control", "no-store");
+    req_add_header(r, "Referrer-Policy", "no-referrer");
+    plain_page(&page, &r->reply.body);
 }
 
 static void release(struct req *r)
@@ -212,6 +230,8 @@ static int begin(struct req *r, struct error *err)
     struct login *l = arena_new(&r->arena, struct login);
     r->state = l;
     r->on_end = release;
+    if (plain_page_is_wanted(r->http))
+        r->error_page = show_failure;
     if (!settings_of(r)->enabled)
         return error_set(err, ERR_NOT_FOUND, "no provider is set up here: log in with a password");
     return login_session_begin(r, &l->session, err);
@@ -266,7 +286,9 @@ static int take_person(struct req *r, struct core *core, struct error *err)
     const struct sso_settings *x = settings_of(r);
     if (remote_person_read(l->claims, &x->names, &r->arena, &l->person, err) < 0)
         return refused(r, "", err);
-    l->rules = (struct remote_rules){.provision = x->provision, .sync_groups = *x->names.groups != '\0'};
+    l->rules = (struct remote_rules){.by = "provider",
+                                     .provision = x->provision,
+                                     .sync_groups = *x->names.groups != '\0'};
     req_act_as(r, l->person.username, "provider", "GET /oidc/callback");
     return req_then_write(r, store_login);
 }

@@ -2,28 +2,13 @@
 #ifndef DET_API_SSO_REMOTE_PERSON_H
 #define DET_API_SSO_REMOTE_PERSON_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "common/base/arena.h"
-#include "common/base/error.h"
+#include "api/accounts/remote_account.h"
 
 struct json_object;
 
 /* The names of the claims; "": the claim is not asked for. */
 struct claim_names {
     const char *account, *display_name, *groups, *agent_uid, *agent_gid, *agent_user, *agent_group;
-};
-
-struct remote_person {
-    const char *username;
-    const char *display_name; /* NULL: the provider does not say */
-    const char **group;
-    size_t group_n;
-    bool has_uid, has_gid;
-    int32_t uid, gid;
-    const char *agent_user, *agent_group; /* NULL: the provider does not say */
 };
 
 /* Whether all claims are there that are asked for; if not, the provider's other source may have them. */

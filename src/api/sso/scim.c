@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "api/accounts/login_limits.h"
+#include "api/accounts/remote_account.h"
 #include "api/cluster/quota_follow.h"
 #include "api/pipeline/author.h"
 #include "api/pipeline/convert.h"
@@ -15,7 +16,6 @@
 #include "api/pipeline/raw_handlers.h"
 #include "api/rights/origin.h"
 #include "api/rights/secret.h"
-#include "api/sso/remote_account.h"
 #include "api/sso/scim_user.h"
 #include "common/base/base64.h"
 #include "common/base/clock.h"

@@ -1,5 +1,6 @@
 #include "cli/connection/address.h"
 #include "common/base/percent.h"
+#include "common/config/address_range.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -81,6 +82,19 @@ const char *address_choose(const char *option, const char **ret_source)
 bool address_is_tls(const char *canonical)
 {
     return strncmp(canonical, "https:", 6) == 0;
+}
+
+bool address_is_private(const char *canonical)
+{
+    const char *host = strstr(canonical, "://");
+    struct address a;
+    if (address_is_tls(canonical) || !host)
+        return address_is_tls(canonical);
+    host += 3;
+    size_t n = *host == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":/");
+    if (n == strlen("localhost") && strncmp(host, "localhost", n) == 0)
+        return true;
+    return address_parse(host, n, &a) == 0 && address_is_loopback(&a);
 }
 
 const char *address_escape(const char *text, struct arena *a)

@@ -54,6 +54,7 @@ static struct greeting greet_once(struct cli *cli)
     if (fetch_info(cli, &reply, NULL) == 0) {
         cleanup_json struct json_object *info = info_of(&reply);
         g.status = reply.status;
+        cli->session->plain_passwords = json_object_get_boolean(json_object_object_get(info, "plain_passwords"));
         g.predecessor = info && !json_object_object_get_ex(info, "program_version", &version);
         if (info && (!g.predecessor || json_object_object_get_ex(info, "version", &version)))
             g.version = arena_strdup(&cli->arena, json_object_get_string(version));

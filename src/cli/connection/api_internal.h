@@ -16,6 +16,7 @@ struct session {
     struct http_client *http;
     struct trust trust;
     const char *user, *token; /* NULL until det is logged in */
+    bool plain_passwords;     /* the master has said that it wants passwords as they are */
 };
 
 /* makes the session when it is first asked for */

@@ -35,6 +35,12 @@ bool address_is_ipv4(const struct address *a)
     return memcmp(a->byte, mapped, sizeof(mapped)) == 0;
 }
 
+bool address_is_loopback(const struct address *a)
+{
+    static const uint8_t one[16] = {[15] = 1};
+    return address_is_ipv4(a) ? a->byte[12] == 127 : memcmp(a->byte, one, sizeof(one)) == 0;
+}
+
 void address_network(const struct address *a, struct address *ret)
 {
     *ret = *a;

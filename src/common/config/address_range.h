@@ -18,6 +18,7 @@ struct address {
 /* Parses the first n bytes of `text`, ignoring brackets and a port. Returns -1 if it is no address. */
 int address_parse(const char *text, size_t n, struct address *ret);
 bool address_is_ipv4(const struct address *a);
+bool address_is_loopback(const struct address *a); /* what is sent there does not leave the machine */
 /* The network that one household, or one attacker, usually has: an IPv6 address without its lower half. */
 void address_network(const struct address *a, struct address *ret);
 void address_text(const struct address *a, char ret[ADDRESS_TEXT_MAX]);

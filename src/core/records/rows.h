@@ -24,8 +24,9 @@ enum {
     CORE_SLOT_REASON_MAX = 160,
     CORE_TROUBLES_MAX = 16, /* so many slots of one agent may be disabled with a reason of their own */
     CORE_ADDRESS_MAX = 128,
-    CORE_ACCOUNT_MAX = 33, /* a login name has 32 bytes at most */
-    CORE_DEVICES_MAX = 64, /* the most devices of one agent */
+    CORE_RUNTIME_ID_MAX = 65, /* a SHA-256 as hexadecimal digits */
+    CORE_ACCOUNT_MAX = 33,    /* a login name has 32 bytes at most */
+    CORE_DEVICES_MAX = 64,    /* the most devices of one agent */
 };
 
 struct experiment_row {
@@ -138,6 +139,9 @@ struct container_row {
     bool daemon;
     char address[CORE_ADDRESS_MAX];
     char account[CORE_ACCOUNT_MAX]; /* the login name that the task runs as; "" if the agent has not told it */
+    /* What the container's engine calls it; "" of a process, or if the agent has not told it. It is not stored: agents
+     * tell it again when they connect. */
+    char runtime_id[CORE_RUNTIME_ID_MAX];
     enum exit_kind exit_kind;
     int32_t exit_code;
 };

@@ -51,6 +51,8 @@ static void note_container_progress(struct core *c, struct container *k, const s
         [CONTAINER_STARTING] = ALLOCATION_STARTING,
         [CONTAINER_RUNNING] = ALLOCATION_RUNNING,
     };
+    if (r->runtime_id && *r->runtime_id && strlen(r->runtime_id) < CORE_RUNTIME_ID_MAX)
+        SET_TEXT(k->row.runtime_id, r->runtime_id);
     if (r->state <= k->row.state)
         return;
     if (r->address && strlen(r->address) < CORE_ADDRESS_MAX)

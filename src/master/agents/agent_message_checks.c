@@ -102,7 +102,9 @@ static int check_state(const struct wire_link_task_state *t, struct error *err)
     if (check_container(t->container_id, err) < 0 ||
         check_word("allocationId", t->allocation_id, CORE_ALLOCATION_ID_MAX - 1, err) < 0 ||
         check_range("state", t->state, WIRE_CONTAINER_STATE_ASSIGNED, WIRE_CONTAINER_STATE_TERMINATED, err) < 0 ||
-        check_word("address", t->address, CORE_ADDRESS_MAX - 1, err) < 0 || check_login_name(t->account, err) < 0)
+        check_word("address", t->address, CORE_ADDRESS_MAX - 1, err) < 0 ||
+        check_word("runtimeId", t->runtime_id, CORE_RUNTIME_ID_MAX - 1, err) < 0 ||
+        check_login_name(t->account, err) < 0)
         return -1;
     return t->exit ? check_exit(t->exit, err) : 0;
 }

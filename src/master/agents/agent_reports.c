@@ -48,7 +48,8 @@ static struct core_container_report report_of(const struct link *l, const struct
     struct core_container_report r = {.container_id = t->container_id ? t->container_id : "",
                                       .state = state_of_wire(t->state),
                                       .address = t->address && *t->address ? t->address : l->peer,
-                                      .account = t->account};
+                                      .account = t->account,
+                                      .runtime_id = t->runtime_id};
     if (t->exit) {
         r.exit_kind = exit_of_wire(t->exit);
         r.exit_code = t->exit->kind == WIRE_LINK_EXIT_KIND_EXITED ? t->exit->code : 128 + t->exit->signal;

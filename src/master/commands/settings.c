@@ -14,6 +14,7 @@
 #include "core/config/expconf_checks.h"
 #include "gen/config_tables.h"
 #include "gen/permissions.h"
+#include "master/commands/ldap_settings.h"
 #include "master/pools/provider.h"
 
 #define TOKEN_DAYS_UNLIMITED 106751 /* the longest duration that fits into 64 bits as nanoseconds */
@@ -184,6 +185,7 @@ static void check_scim(struct config *c)
 static void check_sign_in(struct config *c)
 {
     check_scim(c);
+    ldap_settings_check(c);
     const char *secret = config_str(c, "oidc.client_secret");
     if (config_bool(c, "oidc.enabled") && (!secret || !*secret))
         config_problem(c, "oidc.client_secret",

@@ -85,7 +85,7 @@ AND u.admin = $admin
 -- list: store_user_list of users in memory pages
 -- sort: 0 u.id
 -- sort: 1 u.display_name NULLS LAST, u.id
--- sort: 2 u.username
+-- sort: 2 lower(u.username)
 -- sort: 3 u.admin, u.id
 -- sort: 4 u.active, u.id
 -- sort: 5 u.modified_us, u.id

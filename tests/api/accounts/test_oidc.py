@@ -6,6 +6,7 @@ import urllib.parse
 import warnings
 
 import pytest
+import requests
 from support.cluster import BUILD, ROOT, Cluster, error_of
 from support.identity_provider import CLIENT_ID, CLIENT_SECRET, Browser, EcKey, IdentityProvider, RsaKey, signed
 from support.ports import fixed_port
@@ -133,6 +134,42 @@ def test_det_logs_in_with_a_browser(platform, provider, tmp_path, client):
     assert done.returncode == 0, done.stdout + done.stderr
     who = subprocess.run([det, "user", "whoami"], env=env, capture_output=True, text=True, timeout=120)
     assert "cli@example.com" in who.stdout, who
+
+
+PAGE = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+
+
+def test_a_browser_reads_on_a_page_why_a_login_has_failed(platform, provider):
+    """Programs, which do not ask for a page, get JSON; the other tests of this file read that."""
+    provider.person = {"sub": "x", "email": "<script>alert(1)</script>\"&", "email_verified": False}
+    browser = Browser()
+    browser.session.headers.update(PAGE)
+    reply = browser.log_in(platform.url + PATH)
+    assert reply.status_code == 403 and reply.headers["Content-Type"] == "text/html; charset=utf-8"
+    assert "auth=" not in reply.headers.get("Set-Cookie", "") and "Location" not in reply.headers
+    assert "has not verified the address &lt;script&gt;alert(1)&lt;/script&gt;&quot;&amp;" in reply.text
+    assert "<script" not in reply.text and '<a href="../det/login?password">' in reply.text
+    policy = reply.headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy and "script-src" not in policy and "frame-ancestors 'none'" in policy
+    assert reply.headers["Cache-Control"] == "no-store"
+
+
+@pytest.mark.parametrize("query, status, said", [
+    ("state=x&code=y", 400, "begin the login again"), ("error=%3Cscript%3Ealert(1)%3C/script%3E", 400, ""), ("state=%3Cimg%20src=x%20onerror=alert(1)%3E", 400, ""),
+    ("state=%ZZ", 400, ""), ("iss=" + "%3Cb%3E" * 400, 400, "")])
+def test_the_page_has_no_markup_of_an_address(platform, query, status, said):
+    reply = requests.get(f"{platform.url}/oidc/callback?{query}", headers=PAGE, allow_redirects=False, timeout=60)
+    assert reply.status_code == status and said in reply.text
+    assert reply.text.startswith("<!doctype html>") and "<script" not in reply.text and "<img" not in reply.text and "<b>" not in reply.text
+
+
+def test_the_page_shows_what_a_provider_says_as_text(platform, provider):
+    browser = Browser()
+    browser.session.headers.update(PAGE)
+    back = browser.to_callback(platform.url + PATH)
+    state = urllib.parse.parse_qs(urllib.parse.urlsplit(back).query)["state"][0]
+    reply = browser.get(f"{platform.url}/oidc/callback?" + urllib.parse.urlencode({"state": state, "error": "<script>alert(1)</script>\"&'"}))
+    assert reply.status_code == 403 and "&lt;script&gt;alert(1)&lt;/script&gt;&quot;&amp;" in reply.text and "<script" not in reply.text
 
 
 # ---- accounts and groups ----

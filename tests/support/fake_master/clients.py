@@ -89,6 +89,7 @@ class Master(LaunchedTasks, FakeMaster):
         self.job_name = "digits"
         self.series = {}  # what trials have reported: "GROUP.NAME" → [(batches, value), …]
         self.checkpoint_beginning = None
+        self.plain_passwords = False  # whether it wants passwords as they are, for a directory
         self.prepare_launched()
         self.stall = None  # an event that a followed log waits for at its end
         self.tokens = {TOKEN: "determined", "token-of-admin": "admin"}
@@ -98,7 +99,7 @@ class Master(LaunchedTasks, FakeMaster):
 
     # handlers: (method, path pattern, function(self, match, query, body) → reply)
     def login(self, match, query, body):
-        if body["username"] not in ("determined", "admin") or body["password"] != PASSWORD_HASH or body["isHashed"] is not True:
+        if body["username"] not in ("determined", "admin") or (body["password"], body["isHashed"]) not in ((PASSWORD_HASH, True), (PASSWORD, False)):
             raise Refusal(401, "invalid credentials")
         return {"token": f"token-of-{body['username']}", "user": self.users[1]}
 
@@ -324,6 +325,7 @@ class Master(LaunchedTasks, FakeMaster):
                 raise failure
         if path == "/info":
             ours = {"program_version": self.program_version} if self.program_version else {}
+            ours |= {"plain_passwords": True} if self.plain_passwords else {}
             return {"version": self.version, **ours, "cluster_id": "c", "master_id": "m", "cluster_name": "test", "sso_providers": None}
         for wanted, pattern, function in self.ROUTES:
             match = re.fullmatch(pattern, path)

@@ -62,8 +62,8 @@ def login(master_address: str, username: str, password: str, cert: Optional[cert
         Name and password do not fit.
     """
     address = _login.canonical_address(master_address)
-    request = _routes.login(username=username, password=salt_and_hash(password), is_hashed=bool(password))
     with _session.UnauthSession(address, cert) as nobody:
+        request = _login.login_request(address, lambda: nobody.get("/info").json(), username, password)
         token = nobody.post(request.target, json=request.body).json()["token"]
     return _session.Session(address, username, token, cert)
 

@@ -56,12 +56,26 @@ static void test_address__prefers_option_then_environment(void **state)
     assert_string_equal(source, "the default");
 }
 
+static void test_address__is_private_with_tls_and_on_this_machine(void **state)
+{
+    static const char *const private[] = {"https://master.example:443", "http://localhost:8080/det",
+                                          "http://127.0.0.1:80", "http://127.1.2.3:80", "http://[::1]:8080"};
+    static const char *const others[] = {"http://master.example:8080", "http://10.0.0.1:80",
+                                         "http://localhost.example:80", "http://[2001:db8::1]:80",
+                                         "http://127.0.0.1.example:80"};
+    for (size_t i = 0; i < sizeof(private) / sizeof(private[0]); i++)
+        assert_true(address_is_private(private[i]));
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        assert_false(address_is_private(others[i]));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_address__fills_in_scheme_and_port),
         cmocka_unit_test(test_address__refuses_what_is_no_address),
         cmocka_unit_test(test_address__prefers_option_then_environment),
+        cmocka_unit_test(test_address__is_private_with_tls_and_on_this_machine),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -88,9 +88,24 @@ static void test_range__says_what_is_wrong(void **state)
     }
 }
 
+static void test_address__of_this_machine(void **state)
+{
+    static const char *const here[] = {"127.0.0.1", "127.255.0.9", "::1", "::ffff:127.0.0.1"};
+    static const char *const elsewhere[] = {"128.0.0.1", "10.0.0.1", "::2", "::", "fe80::1"};
+    for (size_t i = 0; i < sizeof(here) / sizeof(here[0]); i++) {
+        struct address a = parse_address(here[i]);
+        assert_true(address_is_loopback(&a));
+    }
+    for (size_t i = 0; i < sizeof(elsewhere) / sizeof(elsewhere[0]); i++) {
+        struct address a = parse_address(elsewhere[i]);
+        assert_false(address_is_loopback(&a));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_address__of_this_machine),
         cmocka_unit_test(test_address__is_read_with_and_without_a_port),
         cmocka_unit_test(test_network__is_the_upper_half_of_ipv6_and_all_of_ipv4),
         cmocka_unit_test(test_range__holds_its_addresses),

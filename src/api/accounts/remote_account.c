@@ -1,4 +1,4 @@
-#include "api/sso/remote_account.h"
+#include "api/accounts/remote_account.h"
 
 #include <string.h>
 
@@ -47,24 +47,24 @@ static int find_account(struct req *r, struct store *db, const struct remote_per
     return make_account(r, db, p, err) < 0 ? -1 : store_user_by_name(db, p->username, &r->arena, &x->user, err);
 }
 
-static int check_may_log_in(const struct store_user *u, struct error *err)
+static int check_may_log_in(const struct store_user *u, const char *by, struct error *err)
 {
     if (!u->remote)
-        return error_set(
-            err, ERR_FORBIDDEN,
-            "user '%s' logs in with a password here: an admin can hand the account over to the provider (det "
-            "user edit %s --remote true)",
-            u->username, u->username);
+        return error_set(err, ERR_FORBIDDEN,
+                         "user '%s' logs in with a password here: an admin can hand the account over to the %s (det "
+                         "user edit %s --remote true)",
+                         u->username, by, u->username);
     if (!u->active)
         return error_set(err, ERR_FORBIDDEN, "user '%s' is not active", u->username);
     return 0;
 }
 
-/* ---- what follows the provider ----------------------------------------------------------------------------------- */
+/* ---- what follows the service ------------------------------------------------------------------------------------ */
 
-/* The account on agents with what the provider says in place of what was there. */
-static int agent_account(struct req *r, const struct remote_person *p, const struct store_agent_user_group *before,
-                         struct store_agent_user_group *ret, struct error *err)
+/* The account on agents with what the service says in place of what was there. */
+static int agent_account(struct req *r, const struct remote_person *p, const struct remote_rules *rules,
+                         const struct store_agent_user_group *before, struct store_agent_user_group *ret,
+                         struct error *err)
 {
     struct wire_user_agent_user_group g = {.has_agent_uid = p->has_uid || before->set,
                                            .agent_uid = p->has_uid ? p->uid : before->uid,
@@ -76,8 +76,8 @@ static int agent_account(struct req *r, const struct remote_person *p, const str
         return 0;
     cleanup_error struct error why = ERROR_INIT;
     if (account_check_link_is_whole(&g, &why) < 0 || account_check_link(&g, api_allows_root_links(r->api), &why) < 0)
-        return error_set(err, ERR_FORBIDDEN, "what the provider says of the account on agents of '%s' is refused: %s",
-                         p->username, error_msg(&why));
+        return error_set(err, ERR_FORBIDDEN, "what the %s says of the account on agents of '%s' is refused: %s",
+                         rules->by, p->username, error_msg(&why));
     bool same = before->set && before->uid == g.agent_uid && before->gid == g.agent_gid &&
                 strcmp(before->user, g.agent_user) == 0 && strcmp(before->group, g.agent_group) == 0;
     if (!same)
@@ -86,17 +86,24 @@ static int agent_account(struct req *r, const struct remote_person *p, const str
     return 0;
 }
 
-static int follow(struct req *r, struct store *db, const struct remote_person *p, struct remote_account *x,
-                  struct error *err)
+static int follow(struct req *r, struct store *db, const struct remote_person *p, const struct remote_rules *rules,
+                  struct store_user_patch *patch, struct remote_account *x, struct error *err)
 {
-    struct store_user_patch patch = {0};
     const char *shown = x->user.display_name ? x->user.display_name : "";
-    if (agent_account(r, p, &x->user.agent, &patch.agent, err) < 0)
+    if (agent_account(r, p, rules, &x->user.agent, &patch->agent, err) < 0)
         return -1;
-    if (p->display_name && strcmp(p->display_name, shown) != 0 &&
-        remote_display_name(db, p->display_name, x->user.id, &patch.display_name, err) < 0)
+    return p->display_name && strcmp(p->display_name, shown) != 0
+               ? remote_display_name(db, p->display_name, x->user.id, &patch->display_name, err)
+               : 0;
+}
+
+static int change_account(struct req *r, struct store *db, const struct remote_person *p,
+                          const struct remote_rules *rules, struct remote_account *x, struct error *err)
+{
+    struct store_user_patch patch = {.has_admin = rules->sync_admin && p->admin != x->user.admin, .admin = p->admin};
+    if (rules->provision && follow(r, db, p, rules, &patch, x, err) < 0)
         return -1;
-    if (!patch.display_name && !patch.agent.set)
+    if (!patch.display_name && !patch.agent.set && !patch.has_admin)
         return 0;
     if (store_user_patch(db, &patch, x->user.id, r->now_us, err) < 0)
         return -1;
@@ -113,7 +120,7 @@ static bool is_named(const struct remote_person *p, const char *group)
     return false;
 }
 
-/* A group that this cluster does not have is passed over: the provider's groups are about more than this cluster. */
+/* A group that this cluster does not have is passed over: the service's groups are about more than this cluster. */
 static int join(struct req *r, struct store *db, const char *name, struct remote_account *x, struct error *err)
 {
     cleanup_error struct error why = ERROR_INIT;
@@ -160,9 +167,8 @@ int remote_account_store(struct req *r, struct store *db, const struct remote_pe
                          const struct remote_rules *rules, struct remote_account *ret, struct error *err)
 {
     struct remote_account x = {0};
-    if (find_account(r, db, p, rules->provision, &x, err) < 0 || check_may_log_in(&x.user, err) < 0 ||
-        (rules->provision && follow(r, db, p, &x, err) < 0) ||
-        (rules->sync_groups && sync_groups(r, db, p, &x, err) < 0))
+    if (find_account(r, db, p, rules->provision, &x, err) < 0 || check_may_log_in(&x.user, rules->by, err) < 0 ||
+        change_account(r, db, p, rules, &x, err) < 0 || (rules->sync_groups && sync_groups(r, db, p, &x, err) < 0))
         return -1;
     *ret = x;
     return 0;

@@ -1,4 +1,8 @@
-#include "api/proxy/proxy_page.h"
+#include "api/pipeline/plain_page.h"
+
+#include <string.h>
+
+#include "net/http/http.h"
 
 static void add_text(struct strbuf *out, const char *s)
 {
@@ -17,7 +21,7 @@ static void add_text(struct strbuf *out, const char *s)
     }
 }
 
-void proxy_page(const struct proxy_page *p, struct strbuf *out)
+void plain_page(const struct plain_page *p, struct strbuf *out)
 {
     strbuf_adds(out, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
                      "<meta name=\"viewport\" content=\"width=device-width\">\n");
@@ -37,7 +41,22 @@ void proxy_page(const struct proxy_page *p, struct strbuf *out)
         add_text(out, p->line);
         strbuf_adds(out, "</pre>\n");
     }
+    if (p->link) {
+        strbuf_adds(out, "<p><a href=\"");
+        add_text(out, p->link);
+        strbuf_adds(out, "\">");
+        add_text(out, p->link_text);
+        strbuf_adds(out, "</a></p>\n");
+    }
     if (p->reload_s)
         strbuf_adds(out, "<p>This page loads itself again until the task answers.</p>\n");
     strbuf_adds(out, "</body></html>\n");
+}
+
+bool plain_page_is_wanted(const struct http_request *http)
+{
+    const char *accept = http ? http_request_header(http, "Accept") : NULL;
+    enum http_method m = http ? http_request_method(http) : HTTP_POST;
+    return accept && strstr(accept, "text/html") && (m == HTTP_GET || m == HTTP_HEAD) &&
+           !http_request_header(http, "Upgrade");
 }
