@@ -77,6 +77,8 @@ const ALL: Page[] = [
   { path: "templates", needs: ["getTemplates", "createExperiment"], load: component(() => import("@features/admin/TemplatesPage"), "TemplatesPage"), nav: { title: "Templates", icon: "copy", at: () => "templates", set: true } },
   { path: "logs", needs: ["masterLogs"], load: component(() => import("@features/admin/MasterPages"), "MasterLogPage"), nav: { title: "Master's log", icon: "queue", at: () => "logs", set: true } },
   { path: "settings", needs: ["patchUser", "getUserSetting"], load: component(() => import("@features/settings/SettingsPage"), "SettingsPage", (_, user) => ({ user })), nav: { title: "Settings", icon: "gear", at: () => "settings", key: "s", set: true } },
+  { path: "docs/:page=*/:part=*?", also: ["docs"], needs: [], load: component(() => import("@features/docs/DocsPage"), "DocsPage", ({ page, part }) => (page ? { name: part ? `${page}/${part}` : page } : {})),
+    nav: { title: "Documentation", icon: "book", at: () => "docs", key: "d", set: true } },
   { path: "about", needs: ["getMaster", "getMasterConfig"], load: component(() => import("@features/admin/MasterPages"), "AboutPage"), nav: { title: "About", icon: "info", at: () => "about", set: true } },
   ...(import.meta.env.MODE !== "production" ? [{ path: "design", needs: [], load: component(() => import("@features/design/DesignPage"), "DesignPage"),
     nav: { title: "Design", icon: "palette" as const, at: () => "design", set: true } }] : []),

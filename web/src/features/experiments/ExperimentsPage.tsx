@@ -28,7 +28,7 @@ import { Picked } from "./Picked";
 import { ProjectPicker } from "./ProjectPicker";
 import { Pick, usePicked } from "./picking";
 import { ListTabs } from "./ListTabs";
-import { PAGE, rowsForFile, useRows } from "./rows";
+import { PAGE, rowsForFile, useRows } from "@shared/api/rows";
 import { Views } from "./Views";
 import "./experiments.css";
 
