@@ -21,7 +21,7 @@ function folder(name: string): string[] {
   return readdirSync(join(DOCS, name)).filter((file) => file.endsWith(".md")).sort().map((file) => `${name}/${file.slice(0, -3)}`);
 }
 
-const titleOf = (name: string) => /^# (.+)$/m.exec(readFileSync(join(DOCS, `${name}.md`), "utf8"))?.[1] ?? name;
+const titleOf = (name: string) => /^# (.+)$/m.exec(readFileSync(join(DOCS, `${name}.md`), "utf8"))?.[1]?.replaceAll("`", "") ?? name;
 
 export function documents(): Plugin {
   const id = "virtual:documents";

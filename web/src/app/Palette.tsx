@@ -57,7 +57,10 @@ function useFound(typed: string): { found: Found[]; busy: boolean } {
   return { found, busy: text !== typed.trim() || experiments.isFetching };
 }
 
-export function Palette({ onClose }: { onClose: () => void }) {
+/** The same without the keyboard that a phone would draw over the list of pages. */
+export const PlacesOfPhone = ({ onClose }: { onClose: () => void }) => <Palette onClose={onClose} quiet />;
+
+export function Palette({ onClose, quiet = false }: { onClose: () => void; quiet?: boolean }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
@@ -65,6 +68,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
   const chosen = Math.min(at, Math.max(0, found.length - 1));
   useEffect(() => {
     if (!dialog.current!.open) dialog.current!.showModal();
+    if (quiet) dialog.current!.focus();
     return () => dialog.current?.close();
   }, []);
   useEffect(() => { document.getElementById(`found-${chosen}`)?.scrollIntoView({ block: "nearest" }); }, [chosen]);
@@ -81,13 +85,13 @@ export function Palette({ onClose }: { onClose: () => void }) {
     event.preventDefault();
   };
   return (
-    <dialog ref={dialog} class="palette" aria-label="Find anything" onCancel={(event) => { event.preventDefault(); onClose(); }}
+    <dialog ref={dialog} class="palette" tabIndex={-1} aria-label="Find anything" onCancel={(event) => { event.preventDefault(); onClose(); }}
       onMouseDown={(event) => event.target === event.currentTarget && onClose()}>
       <div class="palette-body">
         <label class="wanted">
           <Icon name="search" />
           <input type="text" role="combobox" aria-expanded="true" aria-controls="found" aria-activedescendant={found.length ? `found-${chosen}` : undefined} aria-label="Find anything by name or ID"
-            placeholder="Find an experiment, trial, task, project, model, user, agent or page" value={text} spellcheck={false} autocomplete="off" autofocus
+            placeholder="Find an experiment, trial, task, project, model, user, agent or page" value={text} spellcheck={false} autocomplete="off" autofocus={!quiet}
             onInput={(event) => { setText(event.currentTarget.value); setAt(0); }} onKeyDown={pressed} />
           <kbd>Esc</kbd>
         </label>

@@ -75,7 +75,7 @@ const ALL: Page[] = [
   { path: "audit", needs: ["getAuditRecords"], load: component(() => import("@features/admin/AuditPage"), "AuditPage"), nav: { title: "Audit log", icon: "history", at: () => "audit", set: true, admin: true } },
   { path: "webhooks", needs: ["getWebhooks"], load: component(() => import("@features/admin/WebhooksPage"), "WebhooksPage"), nav: { title: "Webhooks", icon: "bell", at: () => "webhooks", set: true } },
   { path: "templates", needs: ["getTemplates", "createExperiment"], load: component(() => import("@features/admin/TemplatesPage"), "TemplatesPage"), nav: { title: "Templates", icon: "copy", at: () => "templates", set: true } },
-  { path: "logs", needs: ["masterLogs"], load: component(() => import("@features/admin/MasterPages"), "MasterLogPage"), nav: { title: "Master's log", icon: "queue", at: () => "logs", set: true } },
+  { path: "logs", needs: ["masterLogs"], load: component(() => import("@features/admin/MasterPages"), "MasterLogPage"), nav: { title: "Master's log", icon: "rows", at: () => "logs", set: true } },
   { path: "settings", needs: ["patchUser", "getUserSetting"], load: component(() => import("@features/settings/SettingsPage"), "SettingsPage", (_, user) => ({ user })), nav: { title: "Settings", icon: "gear", at: () => "settings", key: "s", set: true } },
   { path: "docs/:page=*/:part=*?", also: ["docs"], needs: [], load: component(() => import("@features/docs/DocsPage"), "DocsPage", ({ page, part }) => (page ? { name: part ? `${page}/${part}` : page } : {})),
     nav: { title: "Documentation", icon: "book", at: () => "docs", key: "d", set: true } },

@@ -28,7 +28,7 @@ export function DocsPage({ name = FIRST }: { name?: string }) {
   return (
     <div class="page docs">
       <aside class="docs-side unprinted">
-        <SearchField label="Search the documentation" value={wanted} onInput={(value) => setWanted(value || null)} />
+        <SearchField label="Search all pages" value={wanted} onInput={(value) => setWanted(value || null)} />
         <Contents now={wanted ? "" : name} />
       </aside>
       {wanted.trim() ? <Hits wanted={wanted} /> : found ? <Page key={name} name={name} /> : <Empty page title="There is no such page" action={<a href={to(pathOf(FIRST))}>To the first page</a>}>The documentation has no page {name}.</Empty>}

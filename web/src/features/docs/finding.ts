@@ -27,7 +27,7 @@ const AROUND = 90;
 const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 
 function excerptOf(text: string, words: string[]): string[] {
-  const flat = text.replace(/^\s*\|?[\s|:-]+$/gm, "").replace(/\s*\|\s*/g, " · ").replace(/\s+/g, " ").replace(/( · )+/g, " · ").trim();
+  const flat = text.replace(/^\s*\|?[\s|:-]+$/gm, "").replace(/\s*\|\s*/g, " · ").replace(/\s+/g, " ").replace(/( · )+/g, " · ").replace(/^[ ·]+|[ ·]+$/g, "");
   const any = new RegExp(`(${words.map(escaped).join("|")})`, "i");
   const at = Math.max(0, flat.search(any));
   const start = at < AROUND ? 0 : flat.lastIndexOf(" ", at - AROUND) + 1;

@@ -28,7 +28,8 @@ export function safeLink(href: string): string | null {
 
 /** The lexer leaves character references as they are. */
 const ENTITIES: Record<string, string> = { "&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#39;": "'" };
-const text = (value: string) => plain(value.replace(/&(?:amp|lt|gt|quot|#39);/g, (found) => ENTITIES[found]!));
+/** A line that goes on in the next one is joined with it by a space. */
+const text = (value: string) => plain(value.replace(/\n/g, " ").replace(/&(?:amp|lt|gt|quot|#39);/g, (found) => ENTITIES[found]!));
 
 const Reading = createContext<Reading>({ link: safeLink });
 

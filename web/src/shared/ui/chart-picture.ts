@@ -48,7 +48,7 @@ export function pictureOf(plot: HTMLCanvasElement, title: string, keys: Key[]): 
 }
 
 /** What a plot looks like comes from the page's style sheets, which a picture does not have: its elements get it as attributes. */
-const LOOKS = ["fill", "stroke", "stroke-width", "opacity", "font-family", "font-size", "font-weight"] as const;
+const LOOKS = ["fill", "stroke", "stroke-width", "opacity", "font-family", "font-size", "font-weight", "paint-order", "stroke-linejoin"] as const;
 
 function withLooks(svg: SVGSVGElement, { width, height }: Size): string {
   const copy = svg.cloneNode(true) as SVGSVGElement;
