@@ -2,6 +2,7 @@
 import documents from "virtual:documents";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { shownName } from "@shared/api/me";
+import { useGroups } from "@shared/api/lists";
 import { useApi } from "@shared/api/query";
 import * as api from "@shared/api/routes.gen";
 import { plain } from "@shared/lib/ansi";
@@ -33,7 +34,8 @@ function useFound(typed: string): { found: Found[]; busy: boolean } {
   const workspaces = useApi(api.getWorkspaces({ name: text, limit }), on);
   const models = useApi(api.getModels({ name: text, limit }), on);
   const users = useApi(api.getUsers({ name: text, limit }), on);
-  const groups = useApi(api.getGroups({ name: text, limit }), on);
+  // The API finds a group by its whole name only.
+  const groups = useGroups({}, on);
   const agents = useApi(api.getAgents({ excludeSlots: true, excludeContainers: true }), on);
   const tasks = [useApi(api.getNotebooks({}), on).data?.notebooks, useApi(api.getShells({}), on).data?.shells, useApi(api.getCommands({}), on).data?.commands, useApi(api.getTensorboards({}), on).data?.tensorboards];
   const found = useMemo(() => {
@@ -50,10 +52,10 @@ function useFound(typed: string): { found: Found[]; busy: boolean } {
     for (const task of tasks.flatMap((some) => some ?? []).filter((one) => fits(one.description, text) || one.id.startsWith(text)).slice(0, EACH_MAX))
       list.push({ kind: "task", name: plain(task.description || task.id), detail: words(task.state), path: `tasks/${task.id}`, icon: "terminal" });
     for (const u of users.data?.users ?? []) list.push({ kind: "user", name: plain(shownName(u)), detail: u.displayName ? plain(u.username) : "", path: `users?q=${encodeURIComponent(u.username)}${u.active ? "" : "&all=1"}`, icon: "user" });
-    for (const { group } of groups.data?.groups ?? []) if (group) list.push({ kind: "group", name: plain(group.name), detail: "", path: `groups?q=${encodeURIComponent(group.name)}`, icon: "group" });
+    for (const { group } of (groups.rows ?? []).filter((one) => fits(one.group!.name, text)).slice(0, EACH_MAX)) if (group) list.push({ kind: "group", name: plain(group.name), detail: "", path: `groups?q=${encodeURIComponent(group.name)}`, icon: "group" });
     for (const d of documents) if (fits(d.title, text)) list.push({ kind: "document", name: d.title, detail: d.group, path: `docs/${d.name}`, icon: "book" });
     return ranked(list, text);
-  }, [text, experiments.data, trial.data, projects.data, workspaces.data, models.data, agents.data, users.data, groups.data, ...tasks]);
+  }, [text, experiments.data, trial.data, projects.data, workspaces.data, models.data, agents.data, users.data, groups.rows, ...tasks]);
   return { found, busy: text !== typed.trim() || experiments.isFetching };
 }
 

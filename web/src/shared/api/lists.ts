@@ -51,5 +51,5 @@ export function useAll<R extends Reply, Row>(call: (offset: number, limit: numbe
 export const useWorkspaces = (wanted: Parameters<typeof api.getWorkspaces>[0] = {}, options?: Options) => useAll((offset, limit) => api.getWorkspaces({ ...wanted, offset, limit }), (reply) => reply.workspaces, options);
 export const useProjects = (wanted: { archived?: boolean } = {}, options?: Options) => useAll((offset, limit) => api.getWorkspaceProjects({ id: 0, ...wanted, offset, limit }), (reply) => reply.projects, options);
 export const useUsers = (wanted: Parameters<typeof api.getUsers>[0] = {}, options?: Options) => useAll((offset, limit) => api.getUsers({ ...wanted, offset, limit }), (reply) => reply.users, options);
-export const useGroups = (wanted: { name?: string } = {}, options?: Options) => useAll((offset, limit) => api.getGroups({ ...wanted, offset, limit }), (reply) => reply.groups.filter(({ group }) => group), options);
+export const useGroups = (wanted: { userId?: number } = {}, options?: Options) => useAll((offset, limit) => api.getGroups({ ...wanted, offset, limit }), (reply) => reply.groups.filter(({ group }) => group), options);
 export const useTemplates = (options?: Options) => useAll((offset, limit) => api.getTemplates({ offset, limit }), (reply) => reply.templates, options);
