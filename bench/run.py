@@ -32,6 +32,7 @@ import ask_training
 import ask_tunnel
 import ask_updates
 import ask_waiting
+import ask_web
 import publish
 from harness import BUILD, QUESTIONS, machine
 
@@ -39,7 +40,7 @@ from harness import BUILD, QUESTIONS, machine
 NAMES = [name for module in (ask_programs, ask_history, ask_hostile, ask_api, ask_tls, ask_logins, ask_waiting, ask_tasks, ask_commands, ask_tunnel,
                              ask_notebooks, ask_shells, ask_logs,
                              ask_store, ask_core, ask_postgres, ask_metrics, ask_launch, ask_training, ask_checkpoints,
-                             ask_agents, ask_proxy, ask_updates)
+                             ask_agents, ask_proxy, ask_updates, ask_web)
          for name, function in QUESTIONS.items() if function.__module__ == module.__name__]
 
 

@@ -4,9 +4,10 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import { defineConfig, type Plugin } from "vite";
+import { documents } from "./documents.ts";
 
 const MASTER = process.env.DET_MASTER ?? "http://127.0.0.1:8080";
-const COMPRESSED = /\.(js|css|svg|json)$/;
+const COMPRESSED = /\.(js|css|svg|json|md)$/;
 
 /** Writes each file compressed, too, so that the master has nothing to compress. */
 function compress(): Plugin {
@@ -34,10 +35,11 @@ const at = (folder: string) => resolve(import.meta.dirname, "src", folder);
 
 export default defineConfig(({ command }) => ({
   base: command === "serve" ? "/det/" : "./",
-  plugins: [compress(), baseOfDevelopment()],
+  plugins: [documents(), compress(), baseOfDevelopment()],
+  assetsInclude: ["**/*.md"],
   resolve: { alias: { "@app": at("app"), "@features": at("features"), "@shared": at("shared") } },
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
   // An image that was written into a style sheet as data would need a weaker policy.
   build: { target: "es2022", cssTarget: ["chrome123", "firefox120", "safari17.5"], modulePreload: { polyfill: false }, assetsInlineLimit: 0, reportCompressedSize: false },
-  server: { proxy: { "/api": MASTER, "/resources": MASTER, "/stream": { target: MASTER, ws: true } } },
+  server: { fs: { allow: [".", "../docs"] }, proxy: { "/api": MASTER, "/resources": MASTER, "/stream": { target: MASTER, ws: true } } },
 }));

@@ -2,12 +2,15 @@
 import { readdirSync } from "node:fs";
 import { resolve } from "node:path";
 import { defineConfig } from "vite";
+import { documents } from "./documents.ts";
 
 const here = import.meta.dirname;
 const tests = readdirSync(resolve(here, "tests")).filter((name) => name.endsWith(".test.js"));
 const at = (folder: string) => resolve(here, "src", folder);
 
 export default defineConfig({
+  plugins: [documents()],
+  assetsInclude: ["**/*.md"],
   resolve: { alias: { "@app": at("app"), "@features": at("features"), "@shared": at("shared") } },
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
   ssr: { noExternal: true },

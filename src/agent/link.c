@@ -25,11 +25,10 @@
 #define PINGS 4 /* within the time after which a silent master's connection counts as broken */
 #define UNAUTHENTICATED 401
 #define FORBIDDEN 403
-#define DEAD_S 60
-/* after a request for a certificate that came to nothing, and the longest time without a look at the certificate */
-#define CERTIFICATE_AGAIN_US (INT64_C(600) * 1000000)
 #define SILENCE_S 60 /* that time, until a master has said how long it is */
 #define SILENCE_MAX_S 3600
+/* after a request for a certificate that came to nothing, and the longest time without a look at the certificate */
+#define CERTIFICATE_AGAIN_US (INT64_C(600) * 1000000)
 
 struct link {
     struct loop *loop;

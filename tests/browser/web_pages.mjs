@@ -1,5 +1,5 @@
 // What people do with the web interface: `scenario` names one, the rest of a line of the input is what it needs.
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { serveBrowser } from "./browser.mjs";
 
 const NARROW = { width: 390, height: 844 };
@@ -721,8 +721,13 @@ const scenarios = {
     await row(page, group).waitFor();
     await page.getByRole("button", { name: `Actions of group ${group}` }).click();
     await page.getByRole("menuitem", { name: "Roles" }).click();
+    const give = page.getByRole("button", { name: "Give", exact: true });
+    const early = [await page.getByLabel("Role", { exact: true }).inputValue(), await page.getByLabel("Where").inputValue(), await give.isDisabled()];
     await page.getByLabel("Role", { exact: true }).selectOption("Viewer");
-    await page.getByRole("button", { name: "Give", exact: true }).click();
+    early.push(await give.isDisabled());
+    await page.getByLabel("Where").selectOption("The whole cluster");
+    await give.click();
+    await page.getByRole("dialog").locator("li").first().waitFor();
     const given = await page.getByRole("dialog").locator("li").first().innerText();
     await page.getByRole("dialog").getByRole("button", { name: "Close" }).last().click();
     await page.goto(`${url}groups/roles?workspace=${workspace}`);
@@ -736,7 +741,7 @@ const scenarios = {
     await row(page, group).waitFor({ state: "detached" });
     await page.getByRole("button", { name: "Undo" }).click();
     await row(page, group).waitFor();
-    return { given };
+    return { given, early };
   },
 
   /** A quota is set, refused where its limit is below it, changed, and removed. */
@@ -896,6 +901,208 @@ const scenarios = {
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
     return { shown: await row(page, name).count(), status: reply.status(), frames: frames.length };
+  },
+
+  /** The documentation: from page to page by its list and by links within the text, and to a part of a page by a search. */
+  async documentation(page, { url, word }) {
+    const refused = [];
+    page.on("console", (message) => message.type() === "error" && refused.push(message.text()));
+    await page.goto(`${url}docs`);
+    await page.getByRole("heading", { level: 1, name: "A guide for researchers" }).waitFor();
+    await page.locator("article").getByRole("link", { name: "installation.md" }).first().click();
+    await page.waitForURL("**/det/docs/installation");
+    await page.getByRole("heading", { level: 1, name: "First installation" }).waitFor();
+    await page.getByLabel("Search all pages").fill(word);
+    await page.locator(".hits mark").first().waitFor();
+    const hits = await page.locator(".hits li").count();
+    await page.locator(".hits a", { hasText: "›" }).first().click();
+    await page.waitForURL(/\/det\/docs\/[^?]*#/);
+    const inSight = await page.waitForFunction(() => {
+      const at = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+      const top = at?.getBoundingClientRect().top ?? -1;
+      return top >= 0 && top < innerHeight;
+    }).then(() => true);
+    // Every page, what its text says, and where its links lead.
+    const names = await page.locator(".docs-nav a").evaluateAll((all) => all.map((a) => a.getAttribute("href")));
+    const parts = {}, links = {};
+    for (const name of names) {
+      await page.locator(`.docs-nav a[href="${name}"]`).click();
+      await page.waitForFunction((path) => location.pathname === path && document.querySelector("article h1"), name);
+      const found = await page.evaluate(() => ({
+        ids: [...document.querySelectorAll("article [id]")].map((element) => element.id),
+        links: [...document.querySelectorAll("article a")].map((a) => new URL(a.href)).filter(({ origin }) => origin === location.origin).map(({ pathname, hash }) => pathname + hash),
+        comments: /<!--|-->/.test(document.querySelector("article").textContent.replace(/<!-- bench/g, "")),
+      }));
+      if (found.comments) refused.push(`${name} shows a comment`);
+      [parts[name], links[name]] = [found.ids, found.links];
+    }
+    const lost = Object.entries(links).flatMap(([from, to]) => to.flatMap((link) => { const [path, hash] = link.split("#"); return parts[path] && (!hash || parts[path].includes(decodeURIComponent(hash))) ? [] : [`${from} → ${link}`]; }));
+    return { hits, inSight, pages: names.length, lost, refused };
+  },
+
+  /** Plots of a search: by keyboard to a trial, and as a picture with more than one colour. */
+  async plots(page, { url, at }) {
+    const pictures = {};
+    const save = async (view) => {
+      const menu = page.locator("figure.drawn").first().getByRole("button", { name: /^Copies of/ });
+      await menu.click();
+      const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("menuitem", { name: "Save as PNG" }).click()]);
+      const data = readFileSync(await download.path()).toString("base64");
+      pictures[view] = await page.evaluate(async (base64) => {
+        const image = Object.assign(new Image(), { src: `data:image/png;base64,${base64}` });
+        await image.decode();
+        const canvas = Object.assign(document.createElement("canvas"), { width: image.width, height: image.height });
+        const draw = canvas.getContext("2d");
+        draw.drawImage(image, 0, 0);
+        const pixels = new Uint32Array(draw.getImageData(0, 0, image.width, image.height).data.buffer);
+        return { width: image.width, colours: new Set(pixels).size };
+      }, data);
+      await menu.click();
+      const [table] = await Promise.all([page.waitForEvent("download"), page.getByRole("menuitem", { name: "Save as CSV" }).click()]);
+      pictures[view].rows = readFileSync(await table.path(), "utf8").trim().split("\r\n").length;
+    };
+    const said = {};
+    for (const [view, thing] of [["parallel", "polyline"], ["scatter", "circle"], ["heat", ".heat"]]) {
+      await page.goto(`${url}${at}?view=${view}`);
+      const figure = page.locator("figure.drawn").first();
+      await figure.locator(thing).first().waitFor();
+      await save(view);
+      await figure.focus();
+      await page.keyboard.press("ArrowRight");
+      await figure.locator(".over").first().waitFor({ state: "attached" });
+      said[view] = await figure.getByRole("status").innerText();
+      await page.keyboard.press("Enter");
+      await page.waitForURL("**/trials**");
+    }
+    return { pictures, said };
+  },
+
+  /** A list with more rows than a page of the API has is whole; one that cannot be read says so where it is chosen from. */
+  async long_lists(page, { url, total, refusal }) {
+    const asked = [];
+    await page.route(/\/api\/v1\/(groups\/search|groups)\b/, async (route) => {
+      const query = new URL(route.request().url()).searchParams;
+      const { offset = Number(query.get("offset") ?? 0), limit = Number(query.get("limit") ?? 0) } = route.request().postDataJSON() ?? {};
+      asked.push(offset);
+      const groups = Array.from({ length: Math.max(0, Math.min(limit, total - offset)) }, (_, i) => ({ group: { groupId: offset + i + 1, name: `group ${String(offset + i + 1).padStart(5, "0")}` }, numMembers: 1 }));
+      await route.fulfill({ json: { groups, pagination: { offset, limit, startIndex: offset, endIndex: offset + groups.length, total } } });
+    });
+    await page.goto(`${url}groups`);
+    await page.getByText(`${total.toLocaleString("en")} groups`).waitFor();
+    await page.locator(".scroller").evaluate((element) => { element.scrollTop = element.scrollHeight; });
+    await row(page, `group ${String(total).padStart(5, "0")}`).waitFor();
+    await page.route("**/api/v1/workspaces?**", (route) => route.fulfill({ status: 400, json: { error: { error: refusal } } }));
+    await page.goto(`${url}quotas`);
+    await page.getByRole("button", { name: "New quota" }).click();
+    await page.getByRole("dialog").getByRole("alert").waitFor();
+    return { pages: new Set(asked).size, says: await page.getByRole("dialog").getByRole("alert").innerText() };
+  },
+
+  /** Lines of a log by rank: all, and those of one. */
+  async ranks(page, { url, at }) {
+    await page.goto(url + at);
+    await page.locator(".entry .rank", { hasText: "rank 1" }).first().waitFor();
+    const all = await texts(page.locator(".entry .rank"));
+    await page.getByLabel("Rank").selectOption("Rank 1");
+    await page.waitForURL("**rank=1**");
+    await page.waitForFunction(() => { const ranks = [...document.querySelectorAll(".entry .rank")]; return ranks.length > 0 && ranks.every((rank) => rank.textContent === "rank 1"); });
+    const lines = await texts(page.locator(".entry .what"));
+    await page.reload();
+    await page.locator(".entry").first().waitFor();
+    return { all, lines, kept: await page.getByLabel("Rank").inputValue() };
+  },
+
+  /** From an experiment that exists: its configuration is changed, and its code taken. */
+  async creates_from(page, { url, at, name }) {
+    await page.goto(url + at);
+    await page.getByRole("button", { name: /^Actions of experiment/ }).click();
+    await page.getByRole("menuitem", { name: "New experiment from this one" }).click();
+    const editor = page.getByLabel("Configuration in YAML");
+    await page.getByText("no mistakes").waitFor();
+    await editor.fill((await editor.inputValue()).replace(/^name: .*$/m, `name: ${name}`));
+    await page.getByText("no mistakes").waitFor();
+    await page.getByLabel("Create it paused").check();
+    await page.getByRole("button", { name: "Create paused" }).click();
+    await page.getByRole("heading", { name }).waitFor();
+    await page.getByRole("link", { name: "Code" }).click();
+    await page.locator("pre.numbered", { hasText: "import determined" }).waitFor();
+    return { id: Number(page.url().split("/").at(-2)) };
+  },
+
+  /** A master that stops and starts again while somebody writes: a line says so, what was typed stays, and is saved afterwards. */
+  async restart(page, { url, at, note, seen }) {
+    await page.goto(url + at);
+    await page.getByRole("button", { name: "Edit" }).click();
+    await page.getByLabel("Notes in Markdown").fill(note);
+    writeFileSync(`${seen}.typed`, "");
+    await page.getByText("The master does not answer").first().waitFor();
+    writeFileSync(`${seen}.away`, "");
+    await page.getByText("The master does not answer").first().waitFor({ state: "detached" });
+    const kept = await page.getByLabel("Notes in Markdown").inputValue();
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText("The notes are saved").waitFor();
+    return { kept, dialogs: await page.getByRole("dialog").count() };
+  },
+
+  /** Notes stay where the session ends while they are saved. */
+  async session_ends_in_notes(page, { url, at, note, password }) {
+    await page.goto(url + at);
+    await page.getByRole("button", { name: "Edit" }).click();
+    await page.getByLabel("Notes in Markdown").fill(note);
+    const [cookie] = await page.context().cookies();
+    await page.context().request.post(new URL("../api/v1/auth/logout", url).href, { headers: { Authorization: `Bearer ${cookie.value}` } });
+    await page.getByRole("button", { name: "Save" }).click({ timeout: 3000 }).catch(() => {});
+    await page.getByRole("dialog", { name: "Your session has ended" }).waitFor();
+    await page.getByLabel("Password").fill(password);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    const kept = await page.getByLabel("Notes in Markdown").inputValue();
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText("The notes are saved").waitFor();
+    return { kept };
+  },
+
+  /** A trial with thousands of metrics, some of which are no numbers: the first are drawn, any is found. */
+  async many_metrics(page, { url, at, total, name }) {
+    await page.goto(url + at);
+    await page.getByText(`The first 24 of ${total} are shown`).waitFor();
+    const drawn = await page.locator(".tiles h2").count();
+    await page.getByLabel("Find a metric").fill(name);
+    await page.waitForFunction((wanted) => document.querySelectorAll(".tiles h2").length === 1 && document.querySelector(".tiles h2").textContent === wanted, name);
+    await page.locator(".chart .legend").first().waitFor();
+    return { drawn, legend: await page.locator(".chart .legend").first().innerText() };
+  },
+
+  /** An experiment with thousands of trials: its list is scrolled to the end, and each way of drawing its search works. */
+  async many_trials(page, { url, at, total }) {
+    await page.goto(`${url}${at}/trials`);
+    await page.locator(".line a").first().waitFor();
+    const rows = Number(await page.locator("[role=table]").getAttribute("aria-rowcount")) - 1;
+    await page.locator(".scroller").evaluate((element) => { element.scrollTop = element.scrollHeight; });
+    await page.locator(`.line[aria-rowindex="${total + 1}"] a`).waitFor();
+    const inDocument = await page.locator(".line").count();
+    await page.goto(`${url}${at}/hyperparameters`);
+    await page.locator(".drawn polyline").first().waitFor();
+    return { rows, inDocument, drawn: await page.locator(".drawn polyline").count(), of: await page.locator(".panel header .number").innerText() };
+  },
+
+  /** With a clock that is years ahead or behind, ages are those of the master. */
+  async wrong_clock(page, { url, at, clock }) {
+    await page.clock.setSystemTime(new Date(clock));
+    await page.goto(url + at);
+    await page.locator(".line time").first().waitFor();
+    return { ages: await texts(page.locator(".line time")) };
+  },
+
+  /** On a phone "More" leads to the pages that its few places do not show. */
+  async phone_places(page, { url }) {
+    await page.setViewportSize(NARROW);
+    await page.goto(url);
+    await page.getByRole("button", { name: "More" }).click();
+    const typing = await page.evaluate(() => document.activeElement.tagName === "INPUT");
+    await page.locator("[role=option]", { hasText: "Webhooks" }).click();
+    await page.getByRole("heading", { name: "Webhooks" }).waitFor();
+    return { typing };
   },
 
   async master_log(page, { url }) {

@@ -15,6 +15,7 @@ def tree(tmp_path):
         (tmp_path / name).mkdir()
     subprocess.run(["cp", "-r", *(ROOT / "web").glob("[!nd]*"), tmp_path / "web"], check=True)
     subprocess.run(["cp", *(ROOT / "contract").glob("*.json"), tmp_path / "contract"], check=True)
+    subprocess.run(["cp", "-r", ROOT / "docs", tmp_path], check=True)
     subprocess.run(["cp", ROOT / "tools/build-web", ROOT / "tools/gen-web", tmp_path / "tools"], check=True)
     return tmp_path
 
@@ -50,6 +51,6 @@ def test_with_an_old_node_the_table_is_empty(tree):
 def test_what_the_table_depends_on_is_noted(tree):
     run(tree, "disabled")
     noted = (tree / "out.d").read_text()
-    for name in ("web/src/app/main.tsx", "web/package-lock.json", "contract/served.json", "web/src/features/jobs"):
+    for name in ("web/src/app/main.tsx", "web/package-lock.json", "contract/served.json", "web/src/features/jobs", "docs/guide.md", "docs/reference/searchers.md"):
         assert str(tree / name) in noted
     assert ".gen.ts" not in noted, "what the build makes must not make it run again"

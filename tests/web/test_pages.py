@@ -3,17 +3,18 @@ import gzip
 import json
 import re
 import subprocess
+import threading
 
 import pytest
 from conftest import DIST
-from support.cluster import ROOT, Cluster
+from support.cluster import ROOT, Cluster, wait_for
 from support.identity_provider import CLIENT_ID, CLIENT_SECRET, IdentityProvider
 from support.prefix import PrefixProxy
 from world import HOSTILE
 
 KIB = 1024
 # Pages that together have every building block: what the dark theme changes are its colours alone.
-DARK = ["home", "experiments", "experiment", "experiment-difference", "trial-logs", "trial-profiler", "model-version", "create", "jobs", "cluster", "users", "roles", "policies", "usage", "settings", "experiment-heat"]
+DARK = ["docs", "docs-search", "home", "experiments", "experiment", "experiment-difference", "trial-logs", "trial-profiler", "model-version", "create", "jobs", "cluster", "users", "roles", "policies", "usage", "settings", "experiment-heat"]
 
 
 # ---- sign-in ----
@@ -140,10 +141,12 @@ def test_the_list_of_experiments_is_searched_filtered_and_ordered_by_the_master(
 
 def test_the_palette_finds_an_object_of_each_kind(world, see):
     c, i = world.c, world.ids
-    wanted = [("resnet-lr", "experiment"), (str(i["trial"]), "trial"), ("classifiers", "project"), ("vision", "workspace"), ("gpu-2", "agent")]
+    wanted = [("resnet-lr", "experiment"), (str(i["trial"]), "trial"), ("classifiers", "project"), ("vision", "workspace"), ("gpu-2", "agent"),
+              ("cleo", "user"), ("vision team", "group"), ("Glossary", "document")]
     went = see("palette", wanted=wanted)["went"]
     assert went["experiment"] == f"experiments/{i['live']}" and went["trial"] == f"experiments/{i['live']}/trials/{i['trial']}"
     assert went["project"] == f"projects/{i['project']}" and went["agent"] == "cluster?agent=gpu-2"
+    assert went["user"] == "users?q=cleo" and went["group"].startswith("groups?q=vision%20team") and went["document"] == "docs/glossary"
     assert went["workspace"] == f"workspaces/{c.get('/api/v1/workspaces?name=vision').json['workspaces'][0]['id']}"
 
 
@@ -302,6 +305,7 @@ def test_groups_get_members_and_roles(world, see):
     c, w = world.c, world.ids["workspace"]
     found = see("groups_and_roles", token=c.admin_token(), group="crew", member="cleo", workspace=w)
     assert found["given"].startswith("Viewer in the whole cluster")
+    assert found["early"] == ["", "", True, True], "neither role nor place is chosen beforehand"
     group = next(g["group"]["groupId"] for g in c.post("/api/v1/groups/search", {"limit": 100}).json["groups"] if g["group"]["name"] == "crew")
     assert [u["username"] for u in c.get(f"/api/v1/groups/{group}").json["group"]["users"]] == ["cleo"]
     given = c.get(f"/api/v1/roles/search/by-group/{group}").json["assignments"]
@@ -356,6 +360,97 @@ def test_a_job_is_dragged_to_another_place(see):
 
 def test_a_change_of_somebody_else_is_told_at_once(see):
     assert see("updates", name="told at once")["shown"] == 1
+
+
+def test_the_documentation_is_read_and_searched(see):
+    found = see("documentation", word="max_restarts")
+    assert found["hits"] > 3 and found["inSight"] and found["pages"] > 30
+    assert not found["lost"], "\n".join(found["lost"])
+    assert not found["refused"] and not found["errors"]
+
+
+def test_plots_are_used_by_keyboard_and_saved_as_pictures(world, see):
+    found = see("plots", at=f"experiments/{world.ids['live']}/hyperparameters")
+    for view, picture in found["pictures"].items():
+        assert picture["width"] > 500 and picture["colours"] > 20 and picture["rows"] >= 2, view
+    assert found["said"]["parallel"].startswith("Trial ") and found["said"]["scatter"].startswith("trial ") and "trial" in found["said"]["heat"]
+
+
+def test_a_long_list_is_whole__and_one_that_cannot_be_read_says_so(world, see):
+    found = see("long_lists", token=world.c.admin_token(), total=1234, refusal="workspaces are not to be had")
+    assert found["pages"] == 3
+    assert found["says"] == "The list could not be read: workspaces are not to be had"
+
+
+def test_the_log_of_a_trial_is_separated_by_rank(world, see):
+    i = world.ids
+    found = see("ranks", at=f"experiments/{i['done']}/trials/{i['done_trial']}/logs")
+    assert {"rank 0", "rank 1"} <= set(found["all"])
+    assert found["lines"] == ["batch 1 on rank 1", "batch 2 on rank 1"] and found["kept"] == "1"
+
+
+def test_an_experiment_is_created_from_another(world, see):
+    i = world.ids
+    found = see("creates_from", at=f"experiments/{i['done']}", name="baseline again")
+    made = world.c.get(f"/api/v1/experiments/{found['id']}").json
+    before = world.c.get(f"/api/v1/experiments/{i['done']}").json
+    assert made["experiment"]["forkedFrom"] == i["done"] and made["experiment"]["name"] == "baseline again" and made["experiment"]["state"] == "STATE_PAUSED"
+    assert made["config"]["hyperparameters"] == before["config"]["hyperparameters"]
+
+
+def test_a_master_that_restarts_is_awaited__and_what_was_typed_is_saved(see, tmp_path):
+    with Cluster(tmp_path / "cluster") as c:
+        c.start_master()
+        c.login()
+        x = c.create({"train.py": "print(1)\n"}, activate=False)
+
+        def restart():
+            wait_for("something typed", (tmp_path / "seen.typed").exists)
+            c.stop_master()
+            wait_for("the page to say that the master is away", (tmp_path / "seen.away").exists)
+            c.start_master()
+
+        other = threading.Thread(target=restart)
+        other.start()
+        found = see("restart", url=c.url, token=c.token, at=f"experiments/{x}/notes", note="half a thought", seen=str(tmp_path / "seen"))
+        other.join()
+        assert found["kept"] == "half a thought" and found["dialogs"] == 0
+        assert c.experiment(x)["notes"] == "half a thought"
+
+
+def test_notes_that_are_being_written_outlast_a_session(world, see):
+    token = world.c.login(keep=False).json["token"]
+    x = world.ids["failed"]
+    assert see("session_ends_in_notes", token=token, at=f"experiments/{x}/notes", note="long thoughts", password=world.c.password)["kept"] == "long thoughts"
+    assert world.c.experiment(x)["notes"] == "long thoughts"
+
+
+def test_a_trial_with_10000_metrics_is_shown(world, see):
+    x = world.unmanaged(99)
+    [trial] = world.c.trial_ids(x)
+    odd = ["NaN", "Infinity", "-Infinity", 0.5]
+    for first in range(0, 10_000, 1000):
+        for step in (1, 2):
+            world.report(trial, step + first, {f"metric {n:04}": odd[(n + step) % 4] if n % 3 else n / step for n in range(first, first + 1000)})
+    names = {n for group in world.c.get(f"/api/v1/trials/{trial}").json["trial"]["summaryMetrics"].values() for n in group}
+    found = see("many_metrics", at=f"experiments/{x}/trials/{trial}", total=len(names), name="metric 9999")
+    assert len(names) >= 10_000 and found["drawn"] == 24 and not found["errors"]
+
+
+def test_an_experiment_with_10000_trials_is_shown(world, see):
+    x = world.create("many-trials", hyperparameters={"lr": {"type": "double", "minval": 0, "maxval": 1}}, searcher={
+        "name": "random", "metric": "loss", "max_trials": 10_000, "max_concurrent_trials": 10_000, "max_length": {"batches": 10}}, resources={"slots_per_trial": 64})
+    assert world.c.experiment(x)["numTrials"] == 10_000
+
+
+def test_a_wrong_clock_of_the_browser_makes_no_wrong_ages(world, see):
+    for clock in ("2031-05-06T07:08:09Z", "2019-05-06T07:08:09Z"):
+        ages = see("wrong_clock", at=f"projects/{world.ids['project']}", clock=clock)["ages"]
+        assert ages and all(re.fullmatch(r"just now|\d+ min ago", age) for age in ages), (clock, ages)
+
+
+def test_a_phone_leads_to_all_pages(see):
+    assert not see("phone_places")["typing"], "the keyboard would hide the list"
 
 
 # ---- what holds for all pages ----

@@ -95,6 +95,7 @@ class World:
         ids["trial"] = wait_for("a trial of the sweep", lambda: c.trial_ids(ids["live"]))[0]
         ids["done_trial"] = c.trial_ids(ids["done"])[0]
         self.profile(ids["trial"])
+        self.log_of_ranks(ids["done_trial"])
         self.registry()
         self.access()
         ids["command"] = c.post("/api/v1/commands", {"config": {"description": f"count {HOSTILE}", "resources": {"slots": 0},
@@ -159,6 +160,12 @@ class World:
         reply = self.c.post("/api/v1/trials/profiler/metrics", {"batches": batches})
         assert reply.status == 200, reply
 
+    def log_of_ranks(self, trial):
+        """Lines as the two processes of a launcher write them."""
+        task = self.c.get(f"/api/v1/trials/{trial}").json["trial"]["taskId"]
+        lines = [{"taskId": task, "rankId": rank, "log": f"batch {batch} on rank {rank}\n"} for batch in (1, 2) for rank in (0, 1)]
+        assert self.c.post("/api/v1/task/logs", {"logs": lines}).status == 200
+
     def registry(self):
         """Three checkpoints of the baseline, and a model whose first version is one of them."""
         c, ids = self.c, self.ids
@@ -221,6 +228,6 @@ class World:
             "new-notebook": "tasks?start=notebook", "models": "models", "model": f"models/{i['model']}", "model-notes": f"models/{i['model']}/notes", "model-version": f"models/{i['model']}/versions/1",
             "users": "users", "tokens": "tokens", "webhooks": "webhooks", "templates": "templates", "about": "about",
             "runs": f"projects/{i['project']}/runs", "experiment-heat": f"experiments/{i['live']}/hyperparameters?view=heat",
-            "groups": "groups", "roles": f"groups/roles?workspace={i['workspace']}", "quotas": "quotas", "policies": "policies", "audit": "audit", "usage": "usage?days=7", "settings": "settings",
+            "groups": "groups", "roles": f"groups/roles?workspace={i['workspace']}", "quotas": "quotas", "policies": "policies", "audit": "audit", "usage": "usage?days=7", "settings": "settings", "docs": "docs/guide", "docs-search": "docs?q=checkpoint", "docs-reference": "docs/reference/experiment-config",
             "jobs": "jobs", "cluster": "cluster", "nothing": "nowhere",
         }

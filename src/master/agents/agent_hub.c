@@ -227,7 +227,7 @@ static void welcome_send(void *job)
                                                .expected_n = w->n,
                                                .gives_certificates = w->hub->m->certificates != NULL,
                                                .certificate_problem = l->certificate_problem,
-                                               .time_us = clock_now_us()};
+                                               .time_us = clock_now_us(),
                                                .silence_s = silence_s(w->hub)};
         struct wire_link_master_message out = hub_message(w->hub);
         out.hello = &hello;

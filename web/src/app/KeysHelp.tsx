@@ -5,6 +5,7 @@ import { PLACES } from "./places";
 const GROUPS: [string, [string, string][]][] = [
   ["Everywhere", [["Ctrl K", "Find anything by name or ID"], ["/", "Into the page's search field"], ["?", "These keys"], ["Esc", "Close what is open"]]],
   ["Lists", [["j ↓", "Next row"], ["k ↑", "Row before"], ["Enter", "Open the row"], ["x", "Select the row, or no longer"], ["Shift click", "Select all rows up to here"]]],
+  ["Plots of a search", [["← ↑ ↓ →", "To the next trial or field"], ["Home", "To the best one"], ["Enter", "Open it"]]],
 ];
 
 /** The keys that hold, as a table. */

@@ -1,5 +1,8 @@
 // Ctrl-K: finds any page and any object by its name or id, and goes there. The arrows choose, Enter goes.
+import documents from "virtual:documents";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { shownName } from "@shared/api/me";
+import { useGroups } from "@shared/api/lists";
 import { useApi } from "@shared/api/query";
 import * as api from "@shared/api/routes.gen";
 import { plain } from "@shared/lib/ansi";
@@ -30,6 +33,9 @@ function useFound(typed: string): { found: Found[]; busy: boolean } {
   const projects = useApi(api.getWorkspaceProjects({ id: 0, name: text, limit }), on);
   const workspaces = useApi(api.getWorkspaces({ name: text, limit }), on);
   const models = useApi(api.getModels({ name: text, limit }), on);
+  const users = useApi(api.getUsers({ name: text, limit }), on);
+  // The API finds a group by its whole name only.
+  const groups = useGroups({}, on);
   const agents = useApi(api.getAgents({ excludeSlots: true, excludeContainers: true }), on);
   const tasks = [useApi(api.getNotebooks({}), on).data?.notebooks, useApi(api.getShells({}), on).data?.shells, useApi(api.getCommands({}), on).data?.commands, useApi(api.getTensorboards({}), on).data?.tensorboards];
   const found = useMemo(() => {
@@ -45,12 +51,18 @@ function useFound(typed: string): { found: Found[]; busy: boolean } {
     for (const a of agents.data?.agents ?? []) if (fits(a.id, text)) list.push({ kind: "agent", name: plain(a.id), detail: a.resourcePools.map(plain).join(", "), path: `cluster?agent=${encodeURIComponent(a.id)}`, icon: "cluster" });
     for (const task of tasks.flatMap((some) => some ?? []).filter((one) => fits(one.description, text) || one.id.startsWith(text)).slice(0, EACH_MAX))
       list.push({ kind: "task", name: plain(task.description || task.id), detail: words(task.state), path: `tasks/${task.id}`, icon: "terminal" });
+    for (const u of users.data?.users ?? []) list.push({ kind: "user", name: plain(shownName(u)), detail: u.displayName ? plain(u.username) : "", path: `users?q=${encodeURIComponent(u.username)}${u.active ? "" : "&all=1"}`, icon: "user" });
+    for (const { group } of (groups.rows ?? []).filter((one) => fits(one.group!.name, text)).slice(0, EACH_MAX)) if (group) list.push({ kind: "group", name: plain(group.name), detail: "", path: `groups?q=${encodeURIComponent(group.name)}`, icon: "group" });
+    for (const d of documents) if (fits(d.title, text)) list.push({ kind: "document", name: d.title, detail: d.group, path: `docs/${d.name}`, icon: "book" });
     return ranked(list, text);
-  }, [text, experiments.data, trial.data, projects.data, workspaces.data, models.data, agents.data, ...tasks]);
+  }, [text, experiments.data, trial.data, projects.data, workspaces.data, models.data, agents.data, users.data, groups.rows, ...tasks]);
   return { found, busy: text !== typed.trim() || experiments.isFetching };
 }
 
-export function Palette({ onClose }: { onClose: () => void }) {
+/** The same without the keyboard that a phone would draw over the list of pages. */
+export const PlacesOfPhone = ({ onClose }: { onClose: () => void }) => <Palette onClose={onClose} quiet />;
+
+export function Palette({ onClose, quiet = false }: { onClose: () => void; quiet?: boolean }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
@@ -58,6 +70,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
   const chosen = Math.min(at, Math.max(0, found.length - 1));
   useEffect(() => {
     if (!dialog.current!.open) dialog.current!.showModal();
+    if (quiet) dialog.current!.focus();
     return () => dialog.current?.close();
   }, []);
   useEffect(() => { document.getElementById(`found-${chosen}`)?.scrollIntoView({ block: "nearest" }); }, [chosen]);
@@ -74,13 +87,13 @@ export function Palette({ onClose }: { onClose: () => void }) {
     event.preventDefault();
   };
   return (
-    <dialog ref={dialog} class="palette" aria-label="Find anything" onCancel={(event) => { event.preventDefault(); onClose(); }}
+    <dialog ref={dialog} class="palette" tabIndex={-1} aria-label="Find anything" onCancel={(event) => { event.preventDefault(); onClose(); }}
       onMouseDown={(event) => event.target === event.currentTarget && onClose()}>
       <div class="palette-body">
         <label class="wanted">
           <Icon name="search" />
           <input type="text" role="combobox" aria-expanded="true" aria-controls="found" aria-activedescendant={found.length ? `found-${chosen}` : undefined} aria-label="Find anything by name or ID"
-            placeholder="Find an experiment, trial, task, project, model, agent or page" value={text} spellcheck={false} autocomplete="off" autofocus
+            placeholder="Find an experiment, trial, task, project, model, user, agent or page" value={text} spellcheck={false} autocomplete="off" autofocus={!quiet}
             onInput={(event) => { setText(event.currentTarget.value); setAt(0); }} onKeyDown={pressed} />
           <kbd>Esc</kbd>
         </label>

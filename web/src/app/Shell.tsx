@@ -23,7 +23,7 @@ const focusSearch = () => document.querySelector<HTMLInputElement>("#content inp
 
 /** The keys of all pages, and what they open. */
 function useShellKeys() {
-  const [open, setOpen] = useState<"palette" | "keys" | null>(null);
+  const [open, setOpen] = useState<"palette" | "places" | "keys" | null>(null);
   const keys: Keys = {
     "Ctrl+k": () => setOpen((now) => (now === "palette" ? null : "palette")), "/": focusSearch, "?": () => setOpen("keys"),
     ...Object.fromEntries(PLACES.map(({ key, at }) => [`g ${key}`, () => go(at())])),
@@ -33,7 +33,7 @@ function useShellKeys() {
 }
 
 type Opened = ComponentType<{ onClose: () => void }>;
-const LOADS = { palette: () => import("./Palette").then((m) => m.Palette as Opened), keys: () => import("./KeysHelp").then((m) => m.KeysHelp as Opened) };
+const LOADS = { palette: () => import("./Palette").then((m) => m.Palette as Opened), places: () => import("./Palette").then((m) => m.PlacesOfPhone as Opened), keys: () => import("./KeysHelp").then((m) => m.KeysHelp as Opened) };
 
 /** Palette and keys are loaded when somebody first asks for them. */
 function OpenedDialog({ what, onClose }: { what: keyof typeof LOADS; onClose: () => void }) {
@@ -42,7 +42,7 @@ function OpenedDialog({ what, onClose }: { what: keyof typeof LOADS; onClose: ()
   return Made ? <Made.it onClose={onClose} /> : null;
 }
 
-function Places({ path, set, admin }: { path: string; set: boolean; admin: boolean }) {
+function Places({ path, set, admin, onMore }: { path: string; set: boolean; admin: boolean; onMore?: () => void }) {
   return (
     <nav class={`nav ${set ? "set" : ""}`} aria-label={set ? "Administration" : "Pages"}>
       {pages.flatMap((page) => page.nav && Boolean(page.nav.set) === set && (admin || !page.nav.admin) ? [
@@ -50,6 +50,7 @@ function Places({ path, set, admin }: { path: string; set: boolean; admin: boole
           <Icon name={page.nav.icon} /><span>{page.nav.title}</span>
         </a>,
       ] : [])}
+      {onMore && <button type="button" class="only-narrow" onClick={onMore}><Icon name="more" /><span>More</span></button>}
     </nav>
   );
 }
@@ -66,7 +67,7 @@ export function Shell({ user, path, away, children }: { user: User; path: string
           <span class="cut" title={master?.clusterName ? plain(master.clusterName) : undefined}>{plain(master?.clusterName || "Determined")}</span>
         </a>
         <button type="button" class="find" aria-keyshortcuts="Control+K" onClick={() => setOpen("palette")}><Icon name="search" size={14} /><span>Find</span><kbd>Ctrl K</kbd></button>
-        <Places path={path} set={false} admin={user.admin} />
+        <Places path={path} set={false} admin={user.admin} onMore={() => setOpen("places")} />
         <Places path={path} set admin={user.admin} />
         <div class="me"><UserMenu user={user} onKeys={() => setOpen("keys")} /></div>
       </header>

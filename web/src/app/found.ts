@@ -1,6 +1,6 @@
 // What the palette has found, best first.
 export interface Found {
-  kind: "page" | "experiment" | "trial" | "project" | "workspace" | "model" | "agent" | "task";
+  kind: "page" | "experiment" | "trial" | "project" | "workspace" | "model" | "agent" | "task" | "user" | "group" | "document";
   name: string;
   detail: string;
   path: string;

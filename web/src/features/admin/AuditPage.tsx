@@ -3,6 +3,7 @@ import { send } from "@shared/api/client";
 import * as api from "@shared/api/routes.gen";
 import type { AuditRecord } from "@shared/api/routes.gen";
 import { plain } from "@shared/lib/ansi";
+import { now } from "@shared/lib/clock";
 import { useParameter } from "@shared/lib/address";
 import { count, exact } from "@shared/lib/format";
 import { useSettled, useTitle } from "@shared/lib/hooks";
@@ -125,7 +126,7 @@ export function AuditPage() {
   const settled = useSettled(`${username}\n${kind}`);
   const wanted = useMemo((): Wanted => {
     const [user = "", what = ""] = settled.split("\n");
-    return { username: user, kind: what, since: days ? new Date(Date.now() - Number(days) * DAY_MS).toISOString() : "", until: "" };
+    return { username: user, kind: what, since: days ? new Date(now() - Number(days) * DAY_MS).toISOString() : "", until: "" };
   }, [settled, days]);
   const { records, error, busy, more } = useRecords(wanted);
   const { busy: saving, save } = useExport(wanted);

@@ -1,4 +1,5 @@
 import { useState } from "preact/hooks";
+import { useUsers } from "@shared/api/lists";
 import { useApi, useChange } from "@shared/api/query";
 import * as api from "@shared/api/routes.gen";
 import type { GroupDetails, User } from "@shared/api/routes.gen";
@@ -19,14 +20,17 @@ interface Props {
   onClose: () => void;
 }
 
+/** More boxes than this are not drawn at a time. */
+const SHOWN_MAX = 200;
+
 export function GroupDialog({ id, refused, onClose }: Props) {
   const { data, error } = useApi(api.getGroup({ groupId: id ?? 0 }), { enabled: id !== null });
-  const { data: users, error: lost } = useApi(api.getUsers({ limit: 1000 }));
+  const { rows: users, error: lost } = useUsers();
   const group = data?.group ?? null;
   const failed = error ?? lost;
   return (
     <Dialog title={group ? `Group ${plain(group.name)}` : id === null ? "New group" : "Group"} onClose={onClose}>
-      {failed ? <Failure error={failed} /> : !users || (id !== null && !group) ? <Waiting lines={4} /> : <Form group={group} users={users.users} refused={refused} onClose={onClose} />}
+      {failed ? <Failure error={failed} /> : !users || (id !== null && !group) ? <Waiting lines={4} /> : <Form group={group} users={users} refused={refused} onClose={onClose} />}
     </Dialog>
   );
 }
@@ -48,8 +52,8 @@ function Form({ group, users, refused, onClose }: { group: GroupDetails | null; 
       <TextField label="Name" value={name} onInput={setName} required disabled={Boolean(refused)} autocomplete="off" />
       <fieldset class="group stack close" disabled={Boolean(refused)}><legend>Members <span class="muted number">{count(chosen.size, "user")}</span></legend>
         <SearchField label="Find a user" value={text} onInput={setText} />
-        <div class="members">{shown.map((u) => <CheckField key={u.id} label={u.displayName ? `${plain(u.username)} (${plain(u.displayName)})` : plain(u.username)} checked={chosen.has(u.id)} onChange={(on) => toggle(u.id, on)} />)}
-          {shown.length === 0 && <p class="muted">Nobody has this name.</p>}</div>
+        <div class="members">{shown.slice(0, SHOWN_MAX).map((u) => <CheckField key={u.id} label={u.displayName ? `${plain(u.username)} (${plain(u.displayName)})` : plain(u.username)} checked={chosen.has(u.id)} onChange={(on) => toggle(u.id, on)} />)}
+          {shown.length === 0 && <p class="muted">Nobody has this name.</p>}{shown.length > SHOWN_MAX && <p class="muted number">and {count(shown.length - SHOWN_MAX, "more user")}; type a part of a name to find them.</p>}</div>
       </fieldset>
       {change.error && <p class="mistake" role="alert">{change.error.message}</p>}
       <div class="ends"><Button onClick={onClose}>{refused ? "Close" : "Cancel"}</Button>{!refused && <Button type="submit" kind="primary" busy={change.isPending} disabled={!name.trim()}>{group ? "Save" : "Create"}</Button>}</div>

@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
+import { useWorkspaces } from "@shared/api/lists";
 import { useApi, useChange } from "@shared/api/query";
-import * as api from "@shared/api/routes.gen";
 import type { User } from "@shared/api/routes.gen";
 import { checkPolicy } from "@shared/config/check";
 import { plain } from "@shared/lib/ansi";
@@ -22,18 +22,18 @@ export function PoliciesPage({ user: me }: { user: User }) {
   useTitle("Configuration policies");
   const [where, setWhere] = useParameter("workspace", "0");
   const [workload, setWorkload] = useParameter("of", "EXPERIMENT");
-  const { data: spaces } = useApi(api.getWorkspaces({ limit: 1000 }));
+  const spaces = useWorkspaces();
   const scope: Scope = { workspace: Number(where) || 0, workload: workload as Workload };
   const { data, error } = useApi(read(scope));
   const refusedTo = useRefused(me);
-  const space = spaces?.workspaces.find((w) => w.id === scope.workspace);
+  const space = spaces.rows?.find((w) => w.id === scope.workspace);
   const refused = scope.workspace === 0 ? refusedTo("PERMISSION_TYPE_MODIFY_GLOBAL_CONFIG_POLICIES", "Only an admin may set the policies of the cluster")
     : space?.userId === me.id ? undefined : refusedTo("PERMISSION_TYPE_MODIFY_WORKSPACE_CONFIG_POLICIES", "Only the workspace's owner and admins may set its policies", scope.workspace);
   return (
     <div class="page fills">
       <header class="page-head"><h1>Configuration policies</h1></header>
       <div class="toolbar">
-        <SelectField label="Where" quiet value={where} onChange={setWhere} options={[["0", "The whole cluster"], ...(spaces?.workspaces ?? []).map((w) => [String(w.id), `Workspace ${plain(w.name)}`] as [string, string])]} />
+        <SelectField label="Where" quiet value={where} onChange={setWhere} lost={spaces.error} options={[["0", "The whole cluster"], ...(spaces.rows ?? []).map((w) => [String(w.id), `Workspace ${plain(w.name)}`] as [string, string])]} />
         <Choice label="Of what" quiet value={workload} onChange={setWorkload} options={[["EXPERIMENT", "Experiments"], ["NTSC", "Other tasks"]]} />
         <span class="muted">{scope.workspace ? "Applies to new work of this workspace, together with the policy of the cluster." : "Applies to all new work. What exists already stays as it is."}</span>
       </div>

@@ -1,4 +1,5 @@
 import { useState } from "preact/hooks";
+import { useUsers, useWorkspaces } from "@shared/api/lists";
 import { useApi, useChange } from "@shared/api/query";
 import * as api from "@shared/api/routes.gen";
 import type { Quota, User } from "@shared/api/routes.gen";
@@ -62,8 +63,8 @@ export function QuotasPage({ user: me }: { user: User }) {
 const isWhole = (text: string) => /^\d{1,7}$/.test(text.trim());
 
 function QuotaDialog({ quota, onClose }: { quota: Quota | null; onClose: () => void }) {
-  const { data: spaces } = useApi(api.getWorkspaces({ limit: 1000 }));
-  const { data: users } = useApi(api.getUsers({ limit: 1000, active: true }));
+  const spaces = useWorkspaces();
+  const users = useUsers({ active: true });
   const [workspace, setWorkspace] = useState(String(quota?.workspaceId ?? 0));
   const [user, setUser] = useState(String(quota?.userId ?? 0));
   const [slots, setSlots] = useState(String(quota?.slots ?? ""));
@@ -77,8 +78,8 @@ function QuotaDialog({ quota, onClose }: { quota: Quota | null; onClose: () => v
     <Dialog title={quota ? `Quota of ${plain(quota.name)}` : "New quota"} onClose={onClose}>
       <form class="form" onSubmit={submit} noValidate>
         {!quota && <>
-          <SelectField label="Workspace" value={workspace} onChange={setWorkspace} options={[["0", "All"], ...(spaces?.workspaces ?? []).map((w) => [String(w.id), plain(w.name)] as [string, string])]} />
-          <SelectField label="User" value={user} onChange={setUser} options={[["0", "All together"], ...(users?.users ?? []).map((u) => [String(u.id), plain(u.username)] as [string, string])]} hint={nobody ? "Choose a workspace, a user, or both." : undefined} />
+          <SelectField label="Workspace" value={workspace} onChange={setWorkspace} lost={spaces.error} options={[["0", "All"], ...(spaces.rows ?? []).map((w) => [String(w.id), plain(w.name)] as [string, string])]} />
+          <SelectField label="User" value={user} onChange={setUser} lost={users.error} options={[["0", "All together"], ...(users.rows ?? []).map((u) => [String(u.id), plain(u.username)] as [string, string])]} hint={nobody ? "Choose a workspace, a user, or both." : undefined} />
         </>}
         <TextField label="Slots of their own" inputMode="numeric" value={slots} onInput={setSlots} mistake={bad} />
         <TextField label="Limit with what is borrowed" inputMode="numeric" value={limit} onInput={setLimit} mistake={badLimit} placeholder={slots} hint="Empty: the same, nothing is borrowed." />

@@ -1,4 +1,5 @@
 import { useState } from "preact/hooks";
+import { useGroups, useUsers, useWorkspaces } from "@shared/api/lists";
 import { useApi } from "@shared/api/query";
 import * as api from "@shared/api/routes.gen";
 import type { Role, User } from "@shared/api/routes.gen";
@@ -26,13 +27,13 @@ const COLUMNS: Column<Assignment>[] = [
 /** Who has which role in a workspace, and what each role allows. */
 export function RolesPage({ user: me }: { user: User }) {
   useTitle("Roles");
-  const { data: spaces, error: lost } = useApi(api.getWorkspaces({ limit: 1000 }));
+  const { rows: spaces, error: lost } = useWorkspaces();
   const [chosen, choose] = useParameter("workspace");
-  const workspace = Number(chosen) || spaces?.workspaces[0]?.id || 0;
+  const workspace = Number(chosen) || spaces?.[0]?.id || 0;
   const { data, error } = useApi(api.getGroupsAndUsersAssignedToWorkspace({ workspaceId: workspace }), { enabled: workspace > 0, every: 15_000 });
   const [giving, setGiving] = useState(false);
   const [shown, show] = useState<Role | null>(null);
-  const roles = useRoles();
+  const { roles, error: noRoles } = useRoles();
   const { take } = useAssigning();
   const rows = data ? ofWorkspace(data, workspace) : [];
   const refused = useRefused(me)("PERMISSION_TYPE_ASSIGN_ROLES", "Your roles do not let you give roles here", workspace);
@@ -41,7 +42,7 @@ export function RolesPage({ user: me }: { user: User }) {
     <div class="page">
       <header class="page-head"><h1>Groups and roles</h1><span class="grow" /><Button kind="primary" disabled={!workspace || Boolean(refused)} title={refused} onClick={() => setGiving(true)}>Give a role</Button></header>
       <AccessTabs now="roles" />
-      <div class="toolbar"><SelectField label="Workspace" quiet value={String(workspace)} options={(spaces?.workspaces ?? []).map((w) => [String(w.id), plain(w.name)] as [string, string])} onChange={choose} />
+      <div class="toolbar"><SelectField label="Workspace" quiet value={String(workspace)} options={(spaces ?? []).map((w) => [String(w.id), plain(w.name)] as [string, string])} onChange={choose} />
         <span class="muted number">{data ? count(rows.length, "assignment") : ""}</span><span class="muted">Roles in the whole cluster are given in the menus of users and groups.</span></div>
       <section class="panel">
         {failed && !data ? <Failure error={failed} /> : (
@@ -52,9 +53,9 @@ export function RolesPage({ user: me }: { user: User }) {
       </section>
       <section class="panel">
         <header><h2>What each role allows</h2></header>
-        <Table label="Roles" columns={roleColumns(show)} count={roles.length} at={(i) => roles[i]} rowKey={(r) => r.roleId} instead={<Waiting lines={4} />} />
+        <Table label="Roles" columns={roleColumns(show)} count={roles.length} at={(i) => roles[i]} rowKey={(r) => r.roleId} instead={noRoles ? <Failure error={noRoles} /> : <Waiting lines={4} />} />
       </section>
-      {giving && <GiveDialog workspace={workspace} name={plain(spaces?.workspaces.find((w) => w.id === workspace)?.name ?? "")} onClose={() => setGiving(false)} />}
+      {giving && <GiveDialog workspace={workspace} name={plain(spaces?.find((w) => w.id === workspace)?.name ?? "")} onClose={() => setGiving(false)} />}
       {shown && <Dialog title={shown.name} onClose={() => show(null)}><ul class="members">{shown.permissions.map((p) => <li key={p.id}>{p.name || nameOf(p.id)}</li>)}</ul></Dialog>}
     </div>
   );
@@ -69,28 +70,27 @@ const roleColumns = (show: (role: Role) => void): Column<Role>[] => [
 ];
 
 function GiveDialog({ workspace, name, onClose }: { workspace: number; name: string; onClose: () => void }) {
-  const { data: users, error: noUsers } = useApi(api.getUsers({ limit: 1000, active: true }));
-  const { data: groups, error: noGroups } = useApi(api.getGroups({ limit: 500 }));
+  const users = useUsers({ active: true });
+  const groups = useGroups();
   const { data: assignable, error: noRoles } = useApi(api.searchRolesAssignableToScope({ limit: 100, workspaceId: workspace }));
   const roles = assignable?.roles ?? [];
   const [who, setWho] = useState("");
   const [role, setRole] = useState("");
   const { give, busy, error: refused } = useAssigning();
-  const error = refused ?? noUsers ?? noGroups ?? noRoles;
   const holders: Holder[] = [
-    ...(groups?.groups ?? []).flatMap(({ group }): Holder[] => (group ? [{ kind: "group", id: group.groupId, name: group.name }] : [])),
-    ...(users?.users ?? []).map((u): Holder => ({ kind: "user", id: u.id, name: u.username })),
+    ...(groups.rows ?? []).flatMap(({ group }): Holder[] => (group ? [{ kind: "group", id: group.groupId, name: group.name }] : [])),
+    ...(users.rows ?? []).map((u): Holder => ({ kind: "user", id: u.id, name: u.username })),
   ];
   const of = (h: Holder) => `${h.kind} ${h.id}`;
-  const holder = holders.find((h) => of(h) === who) ?? holders[0];
-  const chosen = roles.find((r) => String(r.roleId) === role) ?? roles[0];
+  const holder = holders.find((h) => of(h) === who);
+  const chosen = roles.find((r) => String(r.roleId) === role);
   const submit = (event: Event) => { event.preventDefault(); if (holder && chosen) give({ holder, role: chosen, workspace }, onClose); };
   return (
     <Dialog title={`Give a role in ${name}`} onClose={onClose}>
       <form class="form" onSubmit={submit}>
-        <SelectField label="Who" value={holder ? of(holder) : ""} options={holders.map((h) => [of(h), h.kind === "group" ? `${plain(h.name)} (group)` : plain(h.name)] as [string, string])} onChange={setWho} />
-        <SelectField label="Role" value={String(chosen?.roleId ?? "")} options={roles.map((r) => [String(r.roleId), r.name] as [string, string])} onChange={setRole} />
-        {error && <p class="mistake" role="alert">{error.message}</p>}
+        <SelectField label="Who" value={who} lost={users.error ?? groups.error} options={[["", "Choose a user or a group"], ...holders.map((h) => [of(h), h.kind === "group" ? `${plain(h.name)} (group)` : plain(h.name)] as [string, string])]} onChange={setWho} />
+        <SelectField label="Role" value={role} lost={noRoles} options={[["", "Choose a role"], ...roles.map((r) => [String(r.roleId), r.name] as [string, string])]} onChange={setRole} />
+        {refused && <p class="mistake" role="alert">{refused.message}</p>}
         <div class="ends"><Button onClick={onClose}>Cancel</Button><Button type="submit" kind="primary" busy={busy} disabled={!holder || !chosen}>Give</Button></div>
       </form>
     </Dialog>

@@ -1,11 +1,12 @@
 import { load } from "js-yaml";
 import { useMemo, useState } from "preact/hooks";
 import { send } from "@shared/api/client";
-import { useApi, useChange } from "@shared/api/query";
+import { useTemplates, useWorkspaces } from "@shared/api/lists";
+import { useChange } from "@shared/api/query";
 import * as api from "@shared/api/routes.gen";
 import type { Template } from "@shared/api/routes.gen";
 import { plain } from "@shared/lib/ansi";
-import { count } from "@shared/lib/format";
+import { counted } from "@shared/lib/format";
 import { useTitle } from "@shared/lib/hooks";
 import { toYaml } from "@shared/lib/yaml";
 import { Button } from "@shared/ui/Button";
@@ -30,27 +31,27 @@ export function readYaml(text: string): { value: Record<string, unknown> | null;
 
 export function TemplatesPage() {
   useTitle("Templates");
-  const { data, error } = useApi(api.getTemplates({ limit: 1000 }), { every: 15_000 });
-  const { data: spaces } = useApi(api.getWorkspaces({ limit: 500 }));
+  const { rows, total, error } = useTemplates({ every: 15_000 });
+  const spaces = useWorkspaces();
   const [editing, edit] = useState<Template | "new" | null>(null);
   const [trying, tryOut] = useState<Template | null>(null);
   const [deleting, remove] = useState<Template | null>(null);
   const drop = useChange((templateName: string) => api.deleteTemplate({ templateName }));
-  const all = data?.templates ?? [];
+  const all = rows ?? [];
   const columns: Column<Template>[] = [
     { key: "name", title: "Template", width: "minmax(140px, 2fr)", cell: (t) => <button type="button" class="link cut" onClick={() => edit(t)}>{plain(t.name)}</button> },
-    { key: "where", title: "Workspace", width: "minmax(110px, 1fr)", wide: true, cell: (t) => <span class="cut">{plain(spaces?.workspaces.find((w) => w.id === t.workspaceId)?.name ?? "")}</span> },
+    { key: "where", title: "Workspace", width: "minmax(110px, 1fr)", wide: true, cell: (t) => <span class="cut">{plain(spaces.rows?.find((w) => w.id === t.workspaceId)?.name ?? "")}</span> },
     { key: "keys", title: "Sets", width: "minmax(140px, 3fr)", cell: (t) => <span class="cut muted">{Object.keys(t.config ?? {}).map(plain).join(", ")}</span> },
   ];
   return (
     <div class="page fills">
-      <header class="page-head"><h1>Templates</h1><span class="muted number">{data ? count(all.length, "template") : ""}</span><span class="grow" /><Button kind="primary" onClick={() => edit("new")}>New template</Button></header>
+      <header class="page-head"><h1>Templates</h1><span class="muted number">{rows ? counted(all.length, total, "template") : ""}</span><span class="grow" /><Button kind="primary" onClick={() => edit("new")}>New template</Button></header>
       <section class="panel fills">
-        {error && !data ? <Failure error={error} /> : <Table label="Templates" fill columns={columns} count={all.length} at={(i) => all[i]} rowKey={(t) => t.name}
+        {error && !rows ? <Failure error={error} /> : <Table label="Templates" fill columns={columns} count={all.length} at={(i) => all[i]} rowKey={(t) => t.name}
           menu={(t) => <Menu label={`Actions of template ${plain(t.name)}`} actions={[{ label: "Edit", perform: () => edit(t) }, { label: "Try it on a configuration", perform: () => tryOut(t) }, { label: "Delete", danger: true, perform: () => remove(t) }]} />}
-          instead={data ? <Empty title="No templates">A template supplies the keys that a configuration does not set: an image, mounts, a pool.</Empty> : <Waiting lines={4} />} />}
+          instead={rows ? <Empty title="No templates">A template supplies the keys that a configuration does not set: an image, mounts, a pool.</Empty> : <Waiting lines={4} />} />}
       </section>
-      {editing && <Editor template={editing === "new" ? null : editing} spaces={spaces?.workspaces ?? []} onClose={() => edit(null)} />}
+      {editing && <Editor template={editing === "new" ? null : editing} spaces={spaces.rows ?? []} onClose={() => edit(null)} />}
       {trying && <DryRun template={trying} onClose={() => tryOut(null)} />}
       {deleting && <Confirm title={`Delete the template “${plain(deleting.name)}”?`} action="Delete" danger busy={drop.isPending} onClose={() => remove(null)}
         onConfirm={() => drop.mutate(deleting.name, { onSuccess: () => { remove(null); say("The template is deleted."); }, onError: (failure) => { remove(null); sayError(failure); } })}>Configurations that name it are refused from then on. Experiments that were created with it stay as they are.</Confirm>}

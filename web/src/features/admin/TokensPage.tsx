@@ -1,8 +1,10 @@
 import { useState } from "preact/hooks";
-import { useApi, useChange } from "@shared/api/query";
+import { useAll, useUsers } from "@shared/api/lists";
+import { useChange } from "@shared/api/query";
 import * as api from "@shared/api/routes.gen";
 import type { TokenInfo, TokenScope, User } from "@shared/api/routes.gen";
 import { plain } from "@shared/lib/ansi";
+import { now } from "@shared/lib/clock";
 import { useParameter } from "@shared/lib/address";
 import { exact, words } from "@shared/lib/format";
 import { useTitle } from "@shared/lib/hooks";
@@ -17,7 +19,7 @@ import { say, sayError } from "@shared/ui/Toast";
 import "@shared/ui/state.css";
 
 const SCOPES: [TokenScope, string][] = [["TOKEN_SCOPE_READ", "Read: looks at everything that you see"], ["TOKEN_SCOPE_SUBMIT", "Submit: also starts, pauses and ends experiments and tasks"], ["TOKEN_SCOPE_ALL", "All: whatever you may do"]];
-const isOver = (t: TokenInfo) => Boolean(t.expiry && Date.parse(t.expiry) < Date.now());
+const isOver = (t: TokenInfo) => Boolean(t.expiry && Date.parse(t.expiry) < now());
 
 /** Access tokens: for programs that sign in as their user. */
 export function TokensPage({ user: me }: { user: User }) {
@@ -26,11 +28,11 @@ export function TokensPage({ user: me }: { user: User }) {
   const [others, setOthers] = useParameter("others");
   const [making, setMaking] = useState(false);
   const [revoking, revoke] = useState<TokenInfo | null>(null);
-  const { data, error } = useApi(api.getAccessTokens({ limit: 1000, showInactive: Boolean(all), ...(others ? {} : { username: me.username }) }), { every: 15_000, keep: true });
-  const { data: users } = useApi(api.getUsers({ limit: 1000 }), { enabled: Boolean(others) });
+  const { rows, error } = useAll((offset, limit) => api.getAccessTokens({ offset, limit, showInactive: Boolean(all), ...(others ? {} : { username: me.username }) }), (reply) => reply.tokenInfo, { every: 15_000, keep: true });
+  const { rows: users } = useUsers({}, { enabled: Boolean(others) });
   const drop = useChange((tokenId: number) => api.patchAccessToken({ tokenId, setRevoked: true }));
-  const nameOf = (id: number) => (id === me.id ? me.username : (users?.users.find((u) => u.id === id)?.username ?? String(id)));
-  const tokens = (data?.tokenInfo ?? []).filter((t) => t.tokenType === "TOKEN_TYPE_ACCESS_TOKEN");
+  const nameOf = (id: number) => (id === me.id ? me.username : (users?.find((u) => u.id === id)?.username ?? String(id)));
+  const tokens = (rows ?? []).filter((t) => t.tokenType === "TOKEN_TYPE_ACCESS_TOKEN");
   const columns: Column<TokenInfo>[] = [
     { key: "what", title: "For", width: "minmax(140px, 3fr)", cell: (t) => <span class="cut">{plain(t.description) || `token ${t.id}`}</span> },
     { key: "state", title: "State", width: "110px", cell: (t) => <span class={`state ${t.revoked || isOver(t) ? "idle" : "good"}`}>{t.revoked ? "revoked" : isOver(t) ? "expired" : "valid"}</span> },
@@ -44,9 +46,9 @@ export function TokensPage({ user: me }: { user: User }) {
       <header class="page-head"><h1>Access tokens</h1><span class="grow" /><Button kind="primary" onClick={() => setMaking(true)}>New token</Button></header>
       <div class="toolbar unprinted"><CheckField label="Expired and revoked, too" checked={Boolean(all)} onChange={(on) => setAll(on ? "1" : null)} />{me.admin && <CheckField label="Of all users" checked={Boolean(others)} onChange={(on) => setOthers(on ? "1" : null)} />}</div>
       <section class="panel fills">
-        {error && !data ? <Failure error={error} /> : <Table label="Access tokens" fill columns={columns} count={tokens.length} at={(i) => tokens[i]} rowKey={(t) => t.id}
+        {error && !rows ? <Failure error={error} /> : <Table label="Access tokens" fill columns={columns} count={tokens.length} at={(i) => tokens[i]} rowKey={(t) => t.id}
           menu={(t) => <Menu label={`Actions of token ${t.id}`} actions={[{ label: "Revoke", danger: true, refused: t.revoked ? "It is revoked" : undefined, perform: () => revoke(t) }]} />}
-          instead={data ? <Empty title="No tokens">A token lets a program sign in as you, with as much as you allow it, until it expires.</Empty> : <Waiting lines={4} />} />}
+          instead={rows ? <Empty title="No tokens">A token lets a program sign in as you, with as much as you allow it, until it expires.</Empty> : <Waiting lines={4} />} />}
       </section>
       {making && <NewToken me={me} onClose={() => setMaking(false)} />}
       {revoking && <Confirm title="Revoke this token?" action="Revoke" danger busy={drop.isPending} onClose={() => revoke(null)}

@@ -1,11 +1,12 @@
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
+import { useUsers } from "@shared/api/lists";
 import { useApi, useChange } from "@shared/api/query";
 import * as api from "@shared/api/routes.gen";
 import type { User } from "@shared/api/routes.gen";
 import { shownName } from "@shared/api/me";
 import { plain } from "@shared/lib/ansi";
 import { useParameter } from "@shared/lib/address";
-import { count } from "@shared/lib/format";
+import { counted } from "@shared/lib/format";
 import { useSettled, useTitle } from "@shared/lib/hooks";
 import { Button } from "@shared/ui/Button";
 import { Dialog } from "@shared/ui/Dialog";
@@ -35,25 +36,25 @@ export function UsersPage({ user: me }: { user: User }) {
   const [editing, edit] = useState<User | "new" | null>(null);
   const [roles, setRoles] = useState<User | null>(null);
   const name = useSettled(text);
-  const { data, error } = useApi(api.getUsers({ limit: 1000, name, ...(all ? {} : { active: true }) }), { every: 15_000, keep: true });
+  const { rows, total, error } = useUsers({ ...(name ? { name } : {}), ...(all ? {} : { active: true }) }, { every: 15_000, keep: true });
   const change = useChange(({ user, active }: { user: User; active: boolean }) => api.patchUser({ userId: user.id, user: { active } }));
   const setActive = (user: User, active: boolean) => change.mutate({ user, active }, { onSuccess: () => say(`${plain(user.username)} is ${active ? "active" : "deactivated"}.`, { undo: () => setActive(user, !active) }), onError: sayError });
-  const users = [...(data?.users ?? [])].sort((a, b) => a.username.localeCompare(b.username));
+  const users = useMemo(() => [...(rows ?? [])].sort((a, b) => a.username.localeCompare(b.username)), [rows]);
   const refusedTo = useRefused(me);
   const refused = me.admin ? undefined : "Only an admin may change other users";
   return (
     <div class="page fills">
-      <header class="page-head"><h1>Users</h1><span class="muted number">{data ? count(data.pagination?.total ?? users.length, "user") : ""}</span><span class="grow" /><Button kind="primary" disabled={!me.admin} title={refused} onClick={() => edit("new")}>New user</Button></header>
+      <header class="page-head"><h1>Users</h1><span class="muted number">{rows ? counted(users.length, total, "user") : ""}</span><span class="grow" /><Button kind="primary" disabled={!me.admin} title={refused} onClick={() => edit("new")}>New user</Button></header>
       <div class="toolbar unprinted"><SearchField label="Search by name" value={text} onInput={(value) => setText(value || null)} /><CheckField label="Deactivated, too" checked={Boolean(all)} onChange={(on) => setAll(on ? "1" : null)} /></div>
       <section class="panel fills">
-        {error && !data ? <Failure error={error} /> : (
+        {error && !rows ? <Failure error={error} /> : (
           <Table label="Users" fill columns={COLUMNS} count={users.length} at={(i) => users[i]} rowKey={(u) => u.id}
             menu={(u) => <Menu label={`Actions of user ${plain(u.username)}`} actions={[
               { label: "Roles", perform: () => setRoles(u) },
               { label: "Edit", refused: me.admin || u.id === me.id ? undefined : refused, perform: () => edit(u) },
               u.active ? { label: "Deactivate", danger: true, refused: u.id === me.id ? "This is you" : refused, perform: () => setActive(u, false) } : { label: "Activate", refused, perform: () => setActive(u, true) },
             ]} />}
-            instead={data ? <Empty title="No user fits" /> : <Waiting lines={6} />} />
+            instead={rows ? <Empty title="No user fits" /> : <Waiting lines={6} />} />
         )}
       </section>
       {roles && <RolesDialog holder={{ kind: "user", id: roles.id, name: roles.username }} refused={refusedTo("PERMISSION_TYPE_ASSIGN_ROLES", "Only an admin may give roles here")} onClose={() => setRoles(null)} />}

@@ -1,4 +1,5 @@
 import { useState } from "preact/hooks";
+import { useWorkspaces } from "@shared/api/lists";
 import { useApi, useChange } from "@shared/api/query";
 import * as api from "@shared/api/routes.gen";
 import type { Webhook, WebhookMode, WebhookType } from "@shared/api/routes.gen";
@@ -19,7 +20,7 @@ const triggersOf = (w: Webhook) => w.triggers.map((t) => (t.triggerType === "TRI
 export function WebhooksPage() {
   useTitle("Webhooks");
   const { data, error } = useApi(api.getWebhooks(), { every: 15_000 });
-  const { data: spaces } = useApi(api.getWorkspaces({ limit: 500 }));
+  const spaces = useWorkspaces();
   const [making, setMaking] = useState(false);
   const [deleting, remove] = useState<Webhook | null>(null);
   const test = useChange((id: number) => api.testWebhook({ id }));
@@ -29,7 +30,7 @@ export function WebhooksPage() {
     { key: "name", title: "Webhook", width: "minmax(120px, 2fr)", cell: (w) => <span class="cut">{plain(w.name) || `webhook ${w.id}`}</span> },
     { key: "url", title: "Address", width: "minmax(140px, 3fr)", wide: true, cell: (w) => <span class="cut mono" title={plain(w.url)}>{plain(w.url)}</span> },
     { key: "type", title: "Form", width: "90px", wide: true, cell: (w) => (w.webhookType === "WEBHOOK_TYPE_SLACK" ? "Slack" : "JSON") },
-    { key: "where", title: "Workspace", width: "minmax(100px, 1fr)", wide: true, cell: (w) => <span class="cut">{w.workspaceId ? plain(spaces?.workspaces.find((s) => s.id === w.workspaceId)?.name ?? String(w.workspaceId)) : "all"}</span> },
+    { key: "where", title: "Workspace", width: "minmax(100px, 1fr)", wide: true, cell: (w) => <span class="cut">{w.workspaceId ? plain(spaces.rows?.find((s) => s.id === w.workspaceId)?.name ?? String(w.workspaceId)) : "all"}</span> },
     { key: "when", title: "When", width: "minmax(120px, 2fr)", cell: (w) => <span class="cut" title={triggersOf(w)}>{triggersOf(w)}</span> },
   ];
   return (
@@ -43,14 +44,15 @@ export function WebhooksPage() {
           ]} />}
           instead={data ? <Empty title="No webhooks">A webhook tells another program, or Slack, when an experiment ends.</Empty> : <Waiting lines={4} />} />}
       </section>
-      {making && <NewWebhook spaces={spaces?.workspaces ?? []} onClose={() => setMaking(false)} />}
+      {making && <NewWebhook onClose={() => setMaking(false)} />}
       {deleting && <Confirm title="Delete this webhook?" action="Delete" danger busy={drop.isPending} onClose={() => remove(null)}
         onConfirm={() => drop.mutate(deleting.id, { onSuccess: () => { remove(null); say("The webhook is deleted."); }, onError: (failure) => { remove(null); sayError(failure); } })}>Nothing more is sent to {plain(deleting.url)}.</Confirm>}
     </div>
   );
 }
 
-function NewWebhook({ spaces, onClose }: { spaces: { id: number; name: string }[]; onClose: () => void }) {
+function NewWebhook({ onClose }: { onClose: () => void }) {
+  const spaces = useWorkspaces();
   const [name, setName] = useState("");
   const [url, setUrl] = useState("");
   const [type, setType] = useState<WebhookType>("WEBHOOK_TYPE_DEFAULT");
@@ -67,7 +69,7 @@ function NewWebhook({ spaces, onClose }: { spaces: { id: number; name: string }[
         <TextField label="Name" value={name} onInput={setName} required autofocus />
         <TextField label="Address" type="url" value={url} onInput={setUrl} required placeholder="https://example.com/hook" />
         <SelectField label="Form" value={type} onChange={setType} options={[["WEBHOOK_TYPE_DEFAULT", "JSON, signed"], ["WEBHOOK_TYPE_SLACK", "Slack"]]} />
-        <SelectField label="Workspace" value={workspace} onChange={setWorkspace} options={[["", "All"], ...spaces.map((w) => [String(w.id), plain(w.name)] as [string, string])]} />
+        <SelectField label="Workspace" value={workspace} onChange={setWorkspace} lost={spaces.error} options={[["", "All"], ...(spaces.rows ?? []).map((w) => [String(w.id), plain(w.name)] as [string, string])]} />
         <SelectField label="Experiments" value={mode} onChange={setMode} options={[["WEBHOOK_MODE_WORKSPACE", "All"], ["WEBHOOK_MODE_SPECIFIC", "Those whose configuration names it"]]} />
         <fieldset class="group"><legend>When</legend>
           {STATES.map((state) => <CheckField key={state} label={`An experiment is ${state === "ERROR" ? "failed" : state.toLowerCase()}`} checked={states.includes(state)} onChange={(on) => setStates(on ? [...states, state] : states.filter((one) => one !== state))} />)}

@@ -6,8 +6,8 @@ import { say, sayError } from "@shared/ui/Toast";
 import { type Assignment, bodyOf } from "./assignments";
 
 export function useRoles() {
-  const { data } = useApi(api.listRoles({ limit: 100 }));
-  return data?.roles ?? [];
+  const { data, error } = useApi(api.listRoles({ limit: 100 }));
+  return { roles: data?.roles ?? [], error };
 }
 
 export function useAssigning() {

@@ -3,6 +3,7 @@ import { useMemo } from "preact/hooks";
 import { useApi } from "@shared/api/query";
 import * as api from "@shared/api/routes.gen";
 import { useParameter } from "@shared/lib/address";
+import { now as clockNow } from "@shared/lib/clock";
 import { useNow } from "@shared/lib/hooks";
 import { datesOf, dayName, lastDays, useSummary } from "@shared/usage/usage";
 import { utilisation } from "@shared/usage/utilisation";
@@ -42,7 +43,7 @@ function OverHours({ hours }: { hours: number }) {
 }
 
 function OverDays({ days }: { days: number }) {
-  const span = useMemo(() => lastDays(days, Date.now()), [days]);
+  const span = useMemo(() => lastDays(days, clockNow()), [days]);
   const { data, error } = useSummary(span);
   const dates = datesOf(span);
   const series = useMemo((): Series[] => {

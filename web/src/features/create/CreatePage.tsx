@@ -1,5 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { send } from "@shared/api/client";
+import { useProjects, useTemplates } from "@shared/api/lists";
 import { useApi, useChange } from "@shared/api/query";
 import * as api from "@shared/api/routes.gen";
 import { plain } from "@shared/lib/ansi";
@@ -61,8 +62,8 @@ function Editor({ start, parent, trial, project: of }: { start: string; parent: 
   const [files, setFiles] = useState<Entry[] | null>(null);
   const [paused, setPaused] = useState(false);
   const [template, setTemplate] = useState("");
-  const { data: projects } = useApi(api.getWorkspaceProjects({ id: 0, limit: 1000, archived: false }));
-  const { data: templates } = useApi(api.getTemplates({ limit: 500 }));
+  const projects = useProjects({ archived: false });
+  const templates = useTemplates();
   const create = useChange((modelDefinition: Awaited<ReturnType<typeof packed>>) => api.createExperiment({ config: text, activate: !paused, projectId: project, modelDefinition,
     ...(parent !== null ? { parentId: parent } : {}), ...(template ? { template } : {}) }));
   const size = (files ?? []).reduce((sum, { file }) => sum + file.size, 0);
@@ -100,8 +101,8 @@ function Editor({ start, parent, trial, project: of }: { start: string; parent: 
           <Files files={files} setFiles={setFiles} size={size} parent={parent} />
           <section class="panel"><header><h2>Where and how</h2></header>
             <div class="body form">
-              <SelectField label="Project" value={String(project)} onChange={setProject} options={(projects?.projects ?? []).map((p) => [String(p.id), `${plain(p.workspaceName)} / ${plain(p.name)}`] as [string, string])} />
-              {(templates?.templates.length ?? 0) > 0 && <SelectField label="Template" value={template} onChange={setTemplate} options={[["", "None"], ...templates!.templates.map((one) => [one.name, plain(one.name)] as [string, string])]} hint="It supplies the keys that the configuration does not set." />}
+              <SelectField label="Project" value={String(project)} onChange={setProject} lost={projects.error} options={(projects.rows ?? []).map((p) => [String(p.id), `${plain(p.workspaceName)} / ${plain(p.name)}`] as [string, string])} />
+              {((templates.rows?.length ?? 0) > 0 || templates.error) && <SelectField label="Template" value={template} onChange={setTemplate} lost={templates.error} options={[["", "None"], ...(templates.rows ?? []).map((one) => [one.name, plain(one.name)] as [string, string])]} hint="It supplies the keys that the configuration does not set." />}
               <CheckField label="Create it paused" checked={paused} onChange={setPaused} />
             </div>
           </section>

@@ -57,7 +57,7 @@ export function Code({ id }: { id: number }) {
       <section class="panel">
         <header class="wraps">
           <h2 class="cut mono">{plain(now.node.path)}</h2>
-          <label class="row against"><span class="muted">Difference to experiment</span><input class="input" inputMode="numeric" aria-label="Difference to experiment" placeholder="ID" value={against} onInput={(event) => setAgainst(event.currentTarget.value.replace(/\D/g, "") || null)} /></label>
+          <label class="row against"><span class="muted">Difference to<span class="not-narrow"> experiment</span></span><input class="input" inputMode="numeric" aria-label="Difference to experiment" placeholder="ID" value={against} onInput={(event) => setAgainst(event.currentTarget.value.replace(/\D/g, "") || null)} /></label>
         </header>
         <File key={now.node.path} id={id} node={now.node} against={Number(useSettled(against)) || null} />
       </section>

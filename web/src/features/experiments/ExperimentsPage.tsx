@@ -5,7 +5,7 @@ import { useApi } from "@shared/api/query";
 import * as api from "@shared/api/routes.gen";
 import { type Experiment, served } from "@shared/api/routes.gen";
 import { plain } from "@shared/lib/ansi";
-import { count as counted } from "@shared/lib/format";
+import { count } from "@shared/lib/format";
 import { to, useParameter } from "@shared/lib/address";
 import { useSettled, useTitle } from "@shared/lib/hooks";
 import { writeSetting } from "@shared/lib/settings";
@@ -28,7 +28,7 @@ import { Picked } from "./Picked";
 import { ProjectPicker } from "./ProjectPicker";
 import { Pick, usePicked } from "./picking";
 import { ListTabs } from "./ListTabs";
-import { PAGE, rowsForFile, useRows } from "./rows";
+import { PAGE, rowsForFile, useRows } from "@shared/api/rows";
 import { Views } from "./Views";
 import "./experiments.css";
 
@@ -83,9 +83,9 @@ export function ExperimentsPage({ project: projectId }: { project: number }) {
       <header class="page-head">
         <h1>Experiments</h1>
         <ProjectPicker id={projectId} name={found?.project ? `${plain(found.project.workspaceName)} / ${plain(found.project.name)}` : "…"} />
-        <span class="muted number" aria-live="polite">{total === null ? "" : counted(total, "experiment")}</span>
+        <span class="muted number" aria-live="polite">{total === null ? "" : count(total, "experiment")}</span>
         <span class="grow" />
-        {served.has("createExperiment") && <a class="button primary unprinted" href={to(`create?project=${projectId}`)}>New experiment</a>}
+        {served.has("createExperiment") && <a class="button primary unprinted" href={to(`create?project=${projectId}`)} aria-label="New experiment">New<span class="not-narrow"> experiment</span></a>}
       </header>
       <ListTabs project={projectId} now="experiments" />
       {chosen.length > 0 ? (

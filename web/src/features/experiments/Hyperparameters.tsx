@@ -1,6 +1,6 @@
 // What a search has found: parallel coordinates, the metric over each hyperparameter, and the learning curves, of up to 1,000 trials, which
 // the master down-samples.
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { stream } from "@shared/api/client";
 import * as api from "@shared/api/routes.gen";
 import type { Experiment } from "@shared/api/routes.gen";
@@ -8,11 +8,14 @@ import { plain } from "@shared/lib/ansi";
 import { go, to, useParameter } from "@shared/lib/address";
 import { count, metric } from "@shared/lib/format";
 import { Chart, type Series } from "@shared/ui/Chart";
+import { pictureOfSvg } from "@shared/ui/chart-picture";
+import { Copies } from "@shared/ui/Copies";
 import { Empty, Failure, Waiting } from "@shared/ui/Empty";
 import { CheckField, Choice } from "@shared/ui/Form";
-import { useVisible } from "@shared/lib/hooks";
+import { useNarrow, useVisible } from "@shared/lib/hooks";
 import { HeatMap } from "./HeatMap";
 import { type Axis, axesOf, bestOf, flatten, importanceOf, placeOn, ranksOf, type SearchTrial } from "./search-data";
+import { stepped, useStepping } from "./stepping";
 import "./search.css";
 
 const TRIALS_MAX = 1000;
@@ -96,40 +99,55 @@ interface Data {
 const colourOf = (rank: number | null) => (rank === null ? "var(--line-strong)" : `color-mix(in oklab, var(--series-1) ${Math.round(rank * 100)}%, var(--series-2))`);
 const endOf = (axis: Axis, upper: boolean) => (axis.categories ? axis.categories[upper ? axis.categories.length - 1 : 0]! : metric(upper ? axis.max : axis.min));
 
-const SIZE = { width: 1000, height: 380, left: 60, right: 60, top: 44, bottom: 30 };
+/** A phone shows it as wide as this, and pushes it sideways. */
+const NARROW_WIDTH = 640;
+const WIDE = { width: 1000, height: 380, left: 60, right: 60, top: 44, bottom: 30 };
 
 function Parallel({ x, trials, axes, best, ranks }: Data) {
-  const [over, setOver] = useState<number | null>(null);
+  const size = useNarrow() ? { ...WIDE, width: NARROW_WIDTH } : WIDE;
+  const svg = useRef<SVGSVGElement>(null);
   const good = best.filter((value) => value !== null);
   const last: Axis = { name: x.searcherMetric, categories: null, min: good.reduce((a, b) => Math.min(a, b), Infinity), max: good.reduce((a, b) => Math.max(a, b), -Infinity), log: false };
   const all = [...axes, last];
-  const at = (i: number) => SIZE.left + (i * (SIZE.width - SIZE.left - SIZE.right)) / Math.max(1, all.length - 1);
-  const down = (place: number) => SIZE.height - SIZE.bottom - place * (SIZE.height - SIZE.top - SIZE.bottom);
+  const at = (i: number) => size.left + (i * (size.width - size.left - size.right)) / Math.max(1, all.length - 1);
+  const down = (place: number) => size.height - size.bottom - place * (size.height - size.top - size.bottom);
   const path = (t: SearchTrial, i: number) => {
     const places = all.map((axis) => placeOn(axis, axis === last ? best[i] : t.hparams[axis.name]));
     return places.flatMap((place, a) => (place === null ? [] : [`${at(a).toFixed(1)},${down(place).toFixed(1)}`])).join(" ");
   };
   const order = trials.map((_, i) => i).sort((a, b) => (ranks[a] ?? -1) - (ranks[b] ?? -1));
-  const shown = over === null ? null : trials[over]!;
+  const open = (i: number) => go(`experiments/${x.id}/trials/${trials[i]!.id}`);
+  // By keys from the best to the worst, which is drawn first.
+  const fromBest = [...order].reverse();
+  const { over, setOver, keys } = useStepping((from, key) => {
+    const at = stepped(fromBest.length, from === null ? null : fromBest.indexOf(from), key);
+    return at === null ? null : fromBest[at]!;
+  }, open);
+  const shown = over === null ? null : trials[over];
+  const rows = () => [["trial", ...all.map((axis) => axis.name)], ...trials.map((t, i) => [t.id, ...axes.map((axis) => t.hparams[axis.name]), best[i]])];
+  const title = `${plain(x.searcherMetric)} by hyperparameters`;
   return (
-    <figure class="drawn broad" tabIndex={0}>
-      <svg viewBox={`0 0 ${SIZE.width} ${SIZE.height}`} role="img" aria-label={`Parallel coordinates of ${trials.length} trials over ${all.map((axis) => axis.name).join(", ")}`}>
-        {order.map((i) => <polyline key={trials[i]!.id} class={over === i ? "over" : ""} points={path(trials[i]!, i)} style={{ stroke: colourOf(ranks[i]!) }} onMouseEnter={() => setOver(i)} onMouseLeave={() => setOver(null)} onClick={() => go(`experiments/${x.id}/trials/${trials[i]!.id}`)} />)}
+    <figure class="drawn broad" {...keys}>
+      <svg ref={svg} viewBox={`0 0 ${size.width} ${size.height}`} role="img" aria-label={`Parallel coordinates of ${trials.length} trials over ${all.map((axis) => axis.name).join(", ")}`}>
+        {order.map((i) => <polyline key={trials[i]!.id} class={over === i ? "over" : ""} points={path(trials[i]!, i)} style={{ stroke: colourOf(ranks[i]!) }} onMouseEnter={() => setOver(i)} onMouseLeave={() => setOver(null)} onClick={() => open(i)} />)}
         {all.map((axis, a) => (
           <g key={axis.name}>
-            <line x1={at(a)} x2={at(a)} y1={SIZE.top} y2={SIZE.height - SIZE.bottom} />
+            <line x1={at(a)} x2={at(a)} y1={size.top} y2={size.height - size.bottom} />
             <text x={at(a)} y={16} text-anchor="middle" class="name">{plain(axis.name).slice(0, 24)}{axis.log ? " (log)" : ""}</text>
             {axis.categories && axis.categories.length <= 12 ? axis.categories.map((name, i) => <text key={name} x={at(a) + 6} y={down(axis.categories!.length === 1 ? 0.5 : i / (axis.categories!.length - 1)) + 4}>{plain(name).slice(0, 18)}</text>)
-              : <><text x={at(a)} y={SIZE.top - 8} text-anchor="middle">{plain(endOf(axis, true)).slice(0, 18)}</text><text x={at(a)} y={SIZE.height - SIZE.bottom + 16} text-anchor="middle">{plain(endOf(axis, false)).slice(0, 18)}</text></>}
+              : <><text x={at(a)} y={size.top - 8} text-anchor="middle">{plain(endOf(axis, true)).slice(0, 18)}</text><text x={at(a)} y={size.height - size.bottom + 16} text-anchor="middle">{plain(endOf(axis, false)).slice(0, 18)}</text></>}
           </g>
         ))}
       </svg>
-      <figcaption class="muted number">{shown ? <><a href={to(`experiments/${x.id}/trials/${shown.id}`)}>Trial {shown.id}</a>: {plain(x.searcherMetric)} {metric(best[over!])}; {axes.map((axis) => `${plain(axis.name)} ${plain(metric(shown.hparams[axis.name]))}`).join(", ")}</> : "A line is a trial: the more of the first colour, the better. Point at one to read it, press it to open it."}</figcaption>
+      <figcaption class="row spread"><span class="muted number" role="status">{shown ? <><a href={to(`experiments/${x.id}/trials/${shown.id}`)}>Trial {shown.id}</a>: {plain(x.searcherMetric)} {metric(best[over!])}; {axes.map((axis) => `${plain(axis.name)} ${plain(metric(shown.hparams[axis.name]))}`).join(", ")}</> : "A line is a trial: the more of the first colour, the better. Point at one (or press an arrow key) to read it, press it (or Enter) to open it."}</span>
+        <span class="unprinted"><Copies name={title} rows={rows} picture={() => pictureOfSvg(svg.current!, title)} /></span></figcaption>
     </figure>
   );
 }
 
-const PLOT = { width: 300, height: 190, pad: 26 };
+const PLOT = { width: 360, height: 200, left: 52, right: 6, top: 6, bottom: 24 };
+/** Between the frame and the outermost points. */
+const INSET = 8;
 
 /** The best value of each trial over each hyperparameter, those first on which it depends most. */
 function Scatter({ x, trials, axes, best, ranks }: Data) {
@@ -138,24 +156,46 @@ function Scatter({ x, trials, axes, best, ranks }: Data) {
   const sorted = axes.map((axis) => ({ axis, weight: importanceOf(axis, trials, ranks) })).sort((a, b) => Math.abs(b.weight) - Math.abs(a.weight));
   return (
     <div class="scatters">
-      {sorted.map(({ axis, weight }) => (
-        <figure key={axis.name} class="drawn">
-          <figcaption class="row spread"><b class="cut">{plain(axis.name)}</b><span class="muted number" title="How strongly the metric depends on it, by ranks: 0 not at all, ±1 completely. A plus says that larger values are better.">{axis.categories ? weight.toFixed(2) : `${weight >= 0 ? "+" : "−"}${Math.abs(weight).toFixed(2)}`}</span></figcaption>
-          <svg viewBox={`0 0 ${PLOT.width} ${PLOT.height}`} role="img" aria-label={`${x.searcherMetric} over ${axis.name}`}>
-            <rect x={PLOT.pad} y={6} width={PLOT.width - PLOT.pad - 6} height={PLOT.height - PLOT.pad - 6} />
-            {trials.map((t, i) => {
-              const place = placeOn(axis, t.hparams[axis.name]);
-              const value = best[i];
-              if (place === null || value === null || value === undefined) return null;
-              const height = max === min ? 0.5 : (value - min) / (max - min);
-              return <circle key={t.id} r={3} cx={PLOT.pad + 6 + place * (PLOT.width - PLOT.pad - 18)} cy={12 + (1 - height) * (PLOT.height - PLOT.pad - 18)} style={{ fill: colourOf(ranks[i]!) }} onClick={() => go(`experiments/${x.id}/trials/${t.id}`)}><title>{`trial ${t.id}: ${metric(value)} at ${plain(metric(t.hparams[axis.name]))}`}</title></circle>;
-            })}
-            <text x={PLOT.pad} y={PLOT.height - 8}>{plain(endOf(axis, false)).slice(0, 16)}</text>
-            <text x={PLOT.width - 6} y={PLOT.height - 8} text-anchor="end">{plain(endOf(axis, true)).slice(0, 16)}{axis.log ? " (log)" : ""}</text>
-            <text x={2} y={14} class="side-label">{metric(max)}</text>
-          </svg>
-        </figure>
-      ))}
+      {sorted.map(({ axis, weight }) => <Points key={axis.name} x={x} trials={trials} axis={axis} weight={weight} best={best} ranks={ranks} min={min} max={max} />)}
     </div>
+  );
+}
+
+interface PointsProps extends Omit<Data, "axes"> {
+  axis: Axis;
+  weight: number;
+  min: number;
+  max: number;
+}
+
+function Points({ x, trials, axis, weight, best, ranks, min, max }: PointsProps) {
+  const svg = useRef<SVGSVGElement>(null);
+  const points = trials.flatMap((t, i) => {
+    const [place, value] = [placeOn(axis, t.hparams[axis.name]), best[i]];
+    if (place === null || value === null || value === undefined) return [];
+    return [{ id: t.id, place, value, rank: ranks[i]!, text: `trial ${t.id}: ${metric(value)} at ${plain(metric(t.hparams[axis.name]))}` }];
+  }).sort((a, b) => a.place - b.place);
+  const open = (i: number) => go(`experiments/${x.id}/trials/${points[i]!.id}`);
+  const { over, setOver, keys } = useStepping((from, key) => stepped(points.length, from, key), open);
+  const title = `${plain(x.searcherMetric)} over ${plain(axis.name)}`;
+  const rows = () => [["trial", axis.name, x.searcherMetric], ...trials.map((t, i) => [t.id, t.hparams[axis.name], best[i]])];
+  return (
+    <figure class="drawn" {...keys}>
+      <figcaption class="row"><b class="cut">{plain(axis.name)}</b><span class="grow" />
+        <span class="muted number" title="How strongly the metric depends on it, by ranks: 0 not at all, ±1 completely. A plus says that larger values are better.">{axis.categories ? weight.toFixed(2) : `${weight >= 0 ? "+" : "−"}${Math.abs(weight).toFixed(2)}`}</span>
+        <span class="unprinted"><Copies name={title} rows={rows} picture={() => pictureOfSvg(svg.current!, title)} /></span></figcaption>
+      <svg ref={svg} viewBox={`0 0 ${PLOT.width} ${PLOT.height}`} role="img" aria-label={`${x.searcherMetric} over ${axis.name}`}>
+        <rect x={PLOT.left} y={PLOT.top} width={PLOT.width - PLOT.left - PLOT.right} height={PLOT.height - PLOT.top - PLOT.bottom} />
+        {points.map(({ id, place, value, rank, text }, i) => {
+          const height = max === min ? 0.5 : (value - min) / (max - min);
+          return <circle key={id} r={over === i ? 5 : 3} class={over === i ? "over" : ""} cx={PLOT.left + INSET + place * (PLOT.width - PLOT.left - PLOT.right - 2 * INSET)} cy={PLOT.top + INSET + (1 - height) * (PLOT.height - PLOT.top - PLOT.bottom - 2 * INSET)} style={{ fill: colourOf(rank) }} onMouseEnter={() => setOver(i)} onMouseLeave={() => setOver(null)} onClick={() => open(i)}><title>{text}</title></circle>;
+        })}
+        <text x={PLOT.left} y={PLOT.height - 8}>{plain(endOf(axis, false)).slice(0, 16)}</text>
+        <text x={PLOT.width - PLOT.right} y={PLOT.height - 8} text-anchor="end">{plain(endOf(axis, true)).slice(0, 16)}{axis.log ? " (log)" : ""}</text>
+        <text x={PLOT.left - 6} y={PLOT.top + INSET + 4} text-anchor="end">{metric(max)}</text>
+        {max > min && <text x={PLOT.left - 6} y={PLOT.height - PLOT.bottom - INSET + 4} text-anchor="end">{metric(min)}</text>}
+      </svg>
+      <p class="muted number cut said" role="status">{over === null ? "" : points[over]?.text}</p>
+    </figure>
   );
 }

@@ -21,7 +21,7 @@ import { ListTabs } from "./ListTabs";
 import { orderOf, sortOf, textOf } from "./lookup";
 import { Pick, usePicked } from "./picking";
 import { ProjectPicker } from "./ProjectPicker";
-import { PAGE, rowsForFile, useRows } from "./rows";
+import { PAGE, rowsForFile, useRows } from "@shared/api/rows";
 import { RUN_BULK, type RunBulk, runBulkOf, runFilter } from "./runs";
 import { flatten } from "./search-data";
 import "./experiments.css";

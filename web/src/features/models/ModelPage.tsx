@@ -56,7 +56,7 @@ export function ModelPage({ id, tab }: { id: string; tab: "versions" | "notes" |
         </div>
         <div class="row unprinted"><Button onClick={() => setEditing(true)}>Edit</Button><Menu label={`Actions of model ${plain(model.name)}`} actions={actions.actionsOf(model)} /></div>
       </header>
-      <Tabs label="Parts of the model" now={tab} tabs={[["versions", `Versions ${versions.length}`], ["notes", "Notes"], ["metadata", "Metadata"]].map(([key, title]) => ({ key: key!, title: title!, href: to(`models/${id}/${key}`) }))} />
+      <Tabs label="Parts of the model" now={tab} tabs={[["versions", `Versions ${data.pagination?.total ?? versions.length}`], ["notes", "Notes"], ["metadata", "Metadata"]].map(([key, title]) => ({ key: key!, title: title!, href: to(`models/${id}/${key}`) }))} />
       {tab === "versions" && (
         <section class="panel">
           <Table label="Versions" columns={columnsOf(model)} count={versions.length} at={(i) => versions[i]} rowKey={(v) => v.id} href={(v) => to(`models/${id}/versions/${v.version}`)}

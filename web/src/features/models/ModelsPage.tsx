@@ -1,10 +1,11 @@
 import { useState } from "preact/hooks";
-import { useApi, useChange } from "@shared/api/query";
+import { useAll } from "@shared/api/lists";
+import { useChange } from "@shared/api/query";
 import * as api from "@shared/api/routes.gen";
 import type { Model } from "@shared/api/routes.gen";
 import { plain } from "@shared/lib/ansi";
 import { go, to, useParameter } from "@shared/lib/address";
-import { count } from "@shared/lib/format";
+import { counted } from "@shared/lib/format";
 import { useSettled, useTitle } from "@shared/lib/hooks";
 import { Button } from "@shared/ui/Button";
 import { Dialog } from "@shared/ui/Dialog";
@@ -32,20 +33,20 @@ export function ModelsPage() {
   const [archived, setArchived] = useParameter("archived");
   const [making, setMaking] = useState(false);
   const name = useSettled(text);
-  const { data, error } = useApi(api.getModels({ name, limit: 1000, ...(archived ? {} : { archived: false }), sortBy: "SORT_BY_LAST_UPDATED_TIME", orderBy: "ORDER_BY_DESC" }), { every: EVERY_MS, keep: true });
+  const { rows, total, error } = useAll((offset, limit) => api.getModels({ name, offset, limit, ...(archived ? {} : { archived: false }), sortBy: "SORT_BY_LAST_UPDATED_TIME", orderBy: "ORDER_BY_DESC" }), (reply) => reply.models, { every: EVERY_MS, keep: true });
   const actions = useModelActions();
-  const all = data?.models ?? [];
+  const all = rows ?? [];
   return (
     <div class="page fills">
-      <header class="page-head"><h1>Models</h1><span class="muted number">{data ? count(data.pagination?.total ?? all.length, "model") : ""}</span><span class="grow" /><Button kind="primary" onClick={() => setMaking(true)}>New model</Button></header>
+      <header class="page-head"><h1>Models</h1><span class="muted number">{rows ? counted(all.length, total, "model") : ""}</span><span class="grow" /><Button kind="primary" onClick={() => setMaking(true)}>New model</Button></header>
       <div class="toolbar unprinted">
         <SearchField label="Search by name" value={text} onInput={(value) => setText(value || null)} />
         <CheckField label="Archived, too" checked={Boolean(archived)} onChange={(on) => setArchived(on ? "1" : null)} />
       </div>
       <section class="panel fills">
-        {error && !data ? <Failure error={error} /> : (
+        {error && !rows ? <Failure error={error} /> : (
           <Table label="Models" fill columns={COLUMNS} count={all.length} at={(i) => all[i]} rowKey={(m) => m.id} href={(m) => to(`models/${m.id}`)} menu={(m) => <Menu label={`Actions of model ${plain(m.name)}`} actions={actions.actionsOf(m)} />}
-            instead={!data ? <Waiting lines={6} /> : <Empty title={text ? "No model fits" : "No models yet"}>{text ? `None has “${text}” in its name.` : "A model keeps checkpoints as versions. Register one from a trial's checkpoints."}</Empty>} />
+            instead={!rows ? <Waiting lines={6} /> : <Empty title={text ? "No model fits" : "No models yet"}>{text ? `None has “${text}” in its name.` : "A model keeps checkpoints as versions. Register one from a trial's checkpoints."}</Empty>} />
         )}
       </section>
       {actions.dialogs}

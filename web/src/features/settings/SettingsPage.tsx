@@ -1,9 +1,11 @@
 import { useState } from "preact/hooks";
+import { useAll } from "@shared/api/lists";
 import { useApi, useChange } from "@shared/api/query";
 import * as api from "@shared/api/routes.gen";
 import type { TokenInfo, User } from "@shared/api/routes.gen";
 import { useUser } from "@shared/api/me";
 import { plain } from "@shared/lib/ansi";
+import { now } from "@shared/lib/clock";
 import { to } from "@shared/lib/address";
 import { count } from "@shared/lib/format";
 import { useTitle } from "@shared/lib/hooks";
@@ -89,7 +91,7 @@ function Appearance() {
   );
 }
 
-const isOver = (t: TokenInfo) => Boolean(t.expiry && Date.parse(t.expiry) < Date.now());
+const isOver = (t: TokenInfo) => Boolean(t.expiry && Date.parse(t.expiry) < now());
 const COLUMNS: Column<TokenInfo>[] = [
   { key: "what", title: "For", width: "minmax(130px, 3fr)", cell: (t) => <span class="cut">{plain(t.description) || `token ${t.id}`}</span> },
   { key: "made", title: "Made", width: "104px", wide: true, cell: (t) => <Ago time={t.createdAt} /> },
@@ -97,13 +99,13 @@ const COLUMNS: Column<TokenInfo>[] = [
 ];
 
 function Tokens({ user }: { user: User }) {
-  const { data, error } = useApi(api.getAccessTokens({ limit: 1000, username: user.username }), { every: 30_000 });
-  const tokens = (data?.tokenInfo ?? []).filter((t) => t.tokenType === "TOKEN_TYPE_ACCESS_TOKEN" && !t.revoked && !isOver(t));
+  const { rows, error } = useAll((offset, limit) => api.getAccessTokens({ offset, limit, username: user.username }), (reply) => reply.tokenInfo, { every: 30_000 });
+  const tokens = (rows ?? []).filter((t) => t.tokenType === "TOKEN_TYPE_ACCESS_TOKEN" && !t.revoked && !isOver(t));
   return (
     <section class="panel">
-      <header><h2>Access tokens <span class="muted number">{data ? tokens.length : ""}</span></h2><a href={to("tokens")}>Make and revoke tokens</a></header>
-      {error && !data ? <Failure error={error} /> : <Table label="Access tokens" columns={COLUMNS} count={tokens.length} at={(i) => tokens[i]} rowKey={(t) => t.id}
-        instead={data ? <Empty title="No tokens">A token lets a program sign in as you.</Empty> : <Waiting />} />}
+      <header><h2>Access tokens <span class="muted number">{rows ? tokens.length : ""}</span></h2><a href={to("tokens")}>Make and revoke tokens</a></header>
+      {error && !rows ? <Failure error={error} /> : <Table label="Access tokens" columns={COLUMNS} count={tokens.length} at={(i) => tokens[i]} rowKey={(t) => t.id}
+        instead={rows ? <Empty title="No tokens">A token lets a program sign in as you.</Empty> : <Waiting />} />}
     </section>
   );
 }

@@ -1,4 +1,5 @@
 import { useState } from "preact/hooks";
+import { useTemplates, useWorkspaces } from "@shared/api/lists";
 import { useApi, useChange } from "@shared/api/query";
 import * as api from "@shared/api/routes.gen";
 import { plain } from "@shared/lib/ansi";
@@ -11,8 +12,8 @@ import { say } from "@shared/ui/Toast";
 /** Starts a notebook: the few things that people choose; everything else is the cluster's or the template's. */
 export function StartNotebook({ onClose }: { onClose: () => void }) {
   const { data: pools } = useApi(api.getResourcePools({}));
-  const { data: workspaces } = useApi(api.getWorkspaces({ archived: false, limit: 500 }));
-  const { data: templates } = useApi(api.getTemplates({ limit: 500 }));
+  const workspaces = useWorkspaces({ archived: false });
+  const templates = useTemplates();
   const [description, setDescription] = useState("");
   const [slots, setSlots] = useState("0");
   const [pool, setPool] = useState("");
@@ -35,8 +36,8 @@ export function StartNotebook({ onClose }: { onClose: () => void }) {
         <TextField label="Name" value={description} onInput={setDescription} maxLength={200} autofocus hint="A name is made if this is empty." />
         <TextField label="Slots" value={slots} onInput={setSlots} inputMode="numeric" mistake={mistake} hint="GPUs, or CPUs in a pool without GPUs. 0: none of its own." />
         <SelectField label="Resource pool" value={pool} onChange={setPool} options={[["", "The default one"], ...(pools?.resourcePools ?? []).map((p) => [p.name, plain(p.name)] as [string, string])]} />
-        {(templates?.templates.length ?? 0) > 0 && <SelectField label="Template" value={template} onChange={setTemplate} options={[["", "None"], ...templates!.templates.map((t) => [t.name, plain(t.name)] as [string, string])]} />}
-        {(workspaces?.workspaces.length ?? 0) > 1 && <SelectField label="Workspace" value={workspace} onChange={setWorkspace} options={[["", "The default one"], ...workspaces!.workspaces.map((w) => [String(w.id), plain(w.name)] as [string, string])]} />}
+        {((templates.rows?.length ?? 0) > 0 || templates.error) && <SelectField label="Template" value={template} onChange={setTemplate} lost={templates.error} options={[["", "None"], ...(templates.rows ?? []).map((t) => [t.name, plain(t.name)] as [string, string])]} />}
+        {((workspaces.rows?.length ?? 0) > 1 || workspaces.error) && <SelectField label="Workspace" value={workspace} onChange={setWorkspace} lost={workspaces.error} options={[["", "The default one"], ...(workspaces.rows ?? []).map((w) => [String(w.id), plain(w.name)] as [string, string])]} />}
         {change.error && <p class="mistake" role="alert">{change.error.message}</p>}
         <div class="ends"><Button onClick={onClose}>Cancel</Button><Button type="submit" kind="primary" busy={change.isPending}>Start</Button></div>
       </form>

@@ -1,6 +1,7 @@
 import { useQueries } from "@tanstack/preact-query";
 import { useState } from "preact/hooks";
-import { queryOf, useApi } from "@shared/api/query";
+import { useAll } from "@shared/api/lists";
+import { queryOf } from "@shared/api/query";
 import * as api from "@shared/api/routes.gen";
 import { useUser } from "@shared/api/me";
 import { plain } from "@shared/lib/ansi";
@@ -88,9 +89,9 @@ export function TasksPage() {
 
 /** Generic tasks that run or wait; the API lists them among the jobs. */
 function GenericTasks() {
-  const { data } = useApi(api.getJobsV2({ limit: 1000 }), { every: EVERY_MS });
+  const { rows } = useAll((offset, limit) => api.getJobsV2({ offset, limit }), (reply) => reply.jobs, { every: EVERY_MS });
   const [all, setAll] = useState(false);
-  const jobs = (data?.jobs ?? []).flatMap(({ full }) => (full?.type === "TYPE_GENERIC" ? [full] : []));
+  const jobs = (rows ?? []).flatMap(({ full }) => (full?.type === "TYPE_GENERIC" ? [full] : []));
   if (jobs.length === 0) return null;
   return (
     <section class="panel">

@@ -1,5 +1,6 @@
 import { useMemo } from "preact/hooks";
 import { plain } from "@shared/lib/ansi";
+import { now } from "@shared/lib/clock";
 import { to, useParameter } from "@shared/lib/address";
 import { count } from "@shared/lib/format";
 import { useTitle } from "@shared/lib/hooks";
@@ -23,7 +24,7 @@ export function UsagePage() {
   useTitle("Usage");
   const [span, setSpan] = useParameter("days", "30");
   const [by, setBy] = useParameter("by", "username");
-  const days = useMemo(() => lastDays(Number(span) || 30, Date.now()), [span]);
+  const days = useMemo(() => lastDays(Number(span) || 30, now()), [span]);
   const summary = useSummary(days);
   const shares = useShares(days, by as By);
   const totals = useMemo(() => totalsOf(shares.data ?? []).filter((t) => t.used > 0), [shares.data]);

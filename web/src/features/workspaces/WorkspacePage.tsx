@@ -1,4 +1,5 @@
 import { useState } from "preact/hooks";
+import { useAll } from "@shared/api/lists";
 import { useApi, useChange } from "@shared/api/query";
 import * as api from "@shared/api/routes.gen";
 import type { Project } from "@shared/api/routes.gen";
@@ -30,14 +31,15 @@ export function WorkspacePage({ id }: { id: number }) {
   const [archived, setArchived] = useParameter("archived");
   const [making, setMaking] = useState(false);
   const { data: found, error: lost } = useApi(api.getWorkspace({ id }), { every: EVERY_MS });
-  const { data, error } = useApi(api.getWorkspaceProjects({ id, name: useSettled(text), limit: 500, ...(archived ? {} : { archived: false }) }), { every: EVERY_MS, keep: true });
+  const name = useSettled(text);
+  const { rows, error } = useAll((offset, limit) => api.getWorkspaceProjects({ id, name, offset, limit, ...(archived ? {} : { archived: false }) }), (reply) => reply.projects, { every: EVERY_MS, keep: true });
   const create = useChange(({ name, description }: { name: string; description: string }) => api.postProject({ workspaceId: id, name, description }));
   const workspace = found?.workspace;
   const of = useWorkspaceActions();
   const actions = useProjectActions();
   useTitle(plain(workspace?.name ?? "Workspace"));
   if (lost && !workspace) return <Failure error={lost} />;
-  const all = [...(data?.projects ?? [])].sort((a, b) => a.name.localeCompare(b.name));
+  const all = [...(rows ?? [])].sort((a, b) => a.name.localeCompare(b.name));
   return (
     <div class="page fills">
       <header class="page-head">
@@ -55,10 +57,10 @@ export function WorkspacePage({ id }: { id: number }) {
         <CheckField label="Archived, too" checked={Boolean(archived)} onChange={(on) => setArchived(on ? "1" : null)} />
       </div>
       <section class="panel fills">
-        {error && !data ? <Failure error={error} /> : (
+        {error && !rows ? <Failure error={error} /> : (
           <Table label="Projects" fill columns={COLUMNS} count={all.length} at={(i) => all[i]} rowKey={(p) => p.id} href={(p) => to(`projects/${p.id}`)}
             menu={(p) => <Menu label={`Actions of project ${plain(p.name)}`} actions={[{ label: "Notes", perform: () => go(`projects/${p.id}/notes`) }, ...actions.actionsOf(p)]} />}
-            instead={!data ? <Waiting lines={6} /> : <Empty title={text ? "No project fits" : "No projects yet"}>{text ? `None has “${text}” in its name.` : "Experiments lie in projects. Create one to keep those of a subject together."}</Empty>} />
+            instead={!rows ? <Waiting lines={6} /> : <Empty title={text ? "No project fits" : "No projects yet"}>{text ? `None has “${text}” in its name.` : "Experiments lie in projects. Create one to keep those of a subject together."}</Empty>} />
         )}
       </section>
       {of.dialogs}

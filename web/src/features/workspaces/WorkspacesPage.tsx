@@ -1,10 +1,11 @@
 import { useState } from "preact/hooks";
-import { useApi, useChange } from "@shared/api/query";
+import { useWorkspaces } from "@shared/api/lists";
+import { useChange } from "@shared/api/query";
 import * as api from "@shared/api/routes.gen";
 import type { Workspace } from "@shared/api/routes.gen";
 import { plain } from "@shared/lib/ansi";
 import { go, to, useParameter } from "@shared/lib/address";
-import { count } from "@shared/lib/format";
+import { counted } from "@shared/lib/format";
 import { useSettled, useTitle } from "@shared/lib/hooks";
 import { Button } from "@shared/ui/Button";
 import { Empty, Failure, Waiting } from "@shared/ui/Empty";
@@ -30,22 +31,22 @@ export function WorkspacesPage() {
   const [archived, setArchived] = useParameter("archived");
   const [making, setMaking] = useState(false);
   const name = useSettled(text);
-  const { data, error } = useApi(api.getWorkspaces({ name, limit: 500, ...(archived ? {} : { archived: false }), sortBy: "SORT_BY_NAME" }), { every: EVERY_MS, keep: true });
+  const { rows, total, error } = useWorkspaces({ name, ...(archived ? {} : { archived: false }), sortBy: "SORT_BY_NAME" }, { every: EVERY_MS, keep: true });
   const create = useChange((wanted: string) => api.postWorkspace({ name: wanted }));
   const actions = useWorkspaceActions();
-  const all = [...(data?.workspaces ?? [])].sort((a, b) => Number(b.pinned) - Number(a.pinned) || a.name.localeCompare(b.name));
+  const all = [...(rows ?? [])].sort((a, b) => Number(b.pinned) - Number(a.pinned) || a.name.localeCompare(b.name));
   return (
     <div class="page fills">
-      <header class="page-head"><h1>Workspaces</h1><span class="muted number">{data ? count(data.pagination?.total ?? all.length, "workspace") : ""}</span><span class="grow" /><Button kind="primary" onClick={() => setMaking(true)}>New workspace</Button></header>
+      <header class="page-head"><h1>Workspaces</h1><span class="muted number">{rows ? counted(all.length, total, "workspace") : ""}</span><span class="grow" /><Button kind="primary" onClick={() => setMaking(true)}>New workspace</Button></header>
       <div class="toolbar unprinted">
         <SearchField label="Search by name" value={text} onInput={(value) => setText(value || null)} />
         <CheckField label="Archived, too" checked={Boolean(archived)} onChange={(on) => setArchived(on ? "1" : null)} />
       </div>
       <section class="panel fills">
-        {error && !data ? <Failure error={error} /> : (
+        {error && !rows ? <Failure error={error} /> : (
           <Table label="Workspaces" fill columns={COLUMNS} count={all.length} at={(i) => all[i]} rowKey={(w) => w.id} href={(w) => to(`workspaces/${w.id}`)}
             menu={(w) => <Menu label={`Actions of workspace ${plain(w.name)}`} actions={actions.actionsOf(w)} />}
-            instead={!data ? <Waiting lines={6} /> : <Empty title={text ? "No workspace fits" : "No workspaces"}>{text ? `None has “${text}” in its name.` : "A workspace holds projects, and projects hold experiments."}</Empty>} />
+            instead={!rows ? <Waiting lines={6} /> : <Empty title={text ? "No workspace fits" : "No workspaces"}>{text ? `None has “${text}” in its name.` : "A workspace holds projects, and projects hold experiments."}</Empty>} />
         )}
       </section>
       {actions.dialogs}

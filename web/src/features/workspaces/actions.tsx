@@ -1,7 +1,8 @@
 // What can be done with a workspace or a project.
 import { useState } from "preact/hooks";
 import type { Call } from "@shared/api/call";
-import { useApi, useChange } from "@shared/api/query";
+import { useWorkspaces } from "@shared/api/lists";
+import { useChange } from "@shared/api/query";
 import * as api from "@shared/api/routes.gen";
 import type { Project, Workspace } from "@shared/api/routes.gen";
 import { plain } from "@shared/lib/ansi";
@@ -85,15 +86,15 @@ export function useProjectActions() {
 }
 
 function MoveProject({ project, submit, onClose }: { project: Project; submit: (id: number, name: string) => void; onClose: () => void }) {
-  const { data } = useApi(api.getWorkspaces({ archived: false, limit: 500 }));
-  const others = (data?.workspaces ?? []).filter((w) => w.id !== project.workspaceId);
+  const { rows, error } = useWorkspaces({ archived: false });
+  const others = (rows ?? []).filter((w) => w.id !== project.workspaceId);
   const [wanted, setWanted] = useState("");
   const chosen = others.find((w) => String(w.id) === wanted) ?? others[0];
   return (
     <Dialog title={`Move “${plain(project.name)}”`} onClose={onClose}>
       <form class="form" onSubmit={(event) => { event.preventDefault(); if (chosen) submit(chosen.id, plain(chosen.name)); }}>
         <SelectField label="Into the workspace" value={String(chosen?.id ?? "")} onChange={setWanted} disabled={others.length === 0} options={others.map((w) => [String(w.id), plain(w.name)] as [string, string])}
-          hint={data && others.length === 0 ? "There is no other workspace yet." : undefined} />
+          lost={error} hint={rows && others.length === 0 ? "There is no other workspace yet." : undefined} />
         <div class="ends"><Button onClick={onClose}>Cancel</Button><Button type="submit" kind="primary" disabled={!chosen}>Move</Button></div>
       </form>
     </Dialog>

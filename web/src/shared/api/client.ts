@@ -1,5 +1,6 @@
 // Sends requests to the master, on the session that the browser's cookie holds.
 import { root } from "@shared/lib/address";
+import { noteTime } from "@shared/lib/clock";
 import type { Call } from "./call";
 
 /** A refusal of the master, in its own words. */
@@ -44,6 +45,7 @@ async function request(call: Call<unknown>, signal?: AbortSignal, tag?: string):
     throw error instanceof DOMException && error.name === "AbortError" ? error : new AwayError();
   });
   if (isAway(reply.status)) throw new AwayError();
+  noteTime(reply.headers.get("Date"));
   if (!reply.ok && reply.status !== 304) throw await refusal(reply);
   return reply;
 }

@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import { send } from "@shared/api/client";
-import { useApi, useChange } from "@shared/api/query";
+import { useAll } from "@shared/api/lists";
+import { useChange } from "@shared/api/query";
 import * as api from "@shared/api/routes.gen";
 import { plain } from "@shared/lib/ansi";
 import { go } from "@shared/lib/address";
@@ -12,12 +13,12 @@ const NEW = "new";
 
 /** Registers a checkpoint as the next version of a model, or as the first of a new one. */
 export function Register({ uuid, onClose }: { uuid: string; onClose: () => void }) {
-  const { data } = useApi(api.getModels({ archived: false, limit: 1000, sortBy: "SORT_BY_LAST_UPDATED_TIME", orderBy: "ORDER_BY_DESC" }));
+  const { rows, error } = useAll((offset, limit) => api.getModels({ archived: false, offset, limit, sortBy: "SORT_BY_LAST_UPDATED_TIME", orderBy: "ORDER_BY_DESC" }), (reply) => reply.models);
   const [wanted, setWanted] = useState("");
   const [name, setName] = useState("");
   const [comment, setComment] = useState("");
   const [mistake, setMistake] = useState("");
-  const models = data?.models ?? [];
+  const models = rows ?? [];
   const model = wanted || (models[0] ? String(models[0].id) : NEW);
   const version = useChange((id: string) => api.postModelVersion({ modelName: id, checkpointUuid: uuid, comment }));
   const submit = async (event: Event) => {
@@ -35,7 +36,7 @@ export function Register({ uuid, onClose }: { uuid: string; onClose: () => void 
   return (
     <Dialog title="Register this checkpoint" onClose={onClose}>
       <form class="form" onSubmit={(event) => void submit(event)}>
-        <SelectField label="Model" value={model} onChange={setWanted} options={[...models.map((m) => [String(m.id), `${plain(m.name)} (${m.numVersions})`] as [string, string]), [NEW, "A new model"]]} />
+        <SelectField label="Model" value={model} onChange={setWanted} lost={error} options={[...models.map((m) => [String(m.id), `${plain(m.name)} (${m.numVersions})`] as [string, string]), [NEW, "A new model"]]} />
         {model === NEW && <TextField label="Name of the new model" value={name} onInput={setName} required />}
         <TextField label="Comment" value={comment} onInput={setComment} />
         {mistake && <p class="mistake" role="alert">{mistake}</p>}

@@ -59,6 +59,9 @@ export function bytes(value: string | number): string {
 
 export const count = (n: number, one: string, many = `${one}s`) => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
 
+/** How long a list is, and that it is cut if it is. */
+export const counted = (shown: number, total: number, one: string, many = `${one}s`) => (total > shown ? `the first ${shown.toLocaleString("en")} of ${count(total, one, many)}` : count(shown, one, many));
+
 /** "STATE_STOPPING_CANCELED" → "stopping canceled"; "TYPE_EXPERIMENT" → "experiment". */
 export const words = (name: string) => name.replace(/^[A-Z]+?_/, "").replaceAll("_", " ").toLowerCase();
 

@@ -1,4 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
+import { now as clockNow } from "./clock";
 
 function useMedia(query: string): boolean {
   const [matches, setMatches] = useState(() => matchMedia(query).matches);
@@ -17,9 +18,9 @@ export const useNarrow = () => useMedia("(max-width: 640px)");
 
 /** The time, read again every so many seconds while the page is visible. */
 export function useNow(everyS = 15): number {
-  const [now, setNow] = useState(Date.now);
+  const [now, setNow] = useState(clockNow);
   useEffect(() => {
-    const timer = setInterval(() => document.hidden || setNow(Date.now()), everyS * 1000);
+    const timer = setInterval(() => document.hidden || setNow(clockNow()), everyS * 1000);
     return () => clearInterval(timer);
   }, [everyS]);
   return now;

@@ -1,11 +1,20 @@
 // Markdown as elements. The text is taken apart by marked's lexer and never becomes markup: what is HTML in it is shown as text, pictures
 // are links, and links lead to http, https, mail or a place of this site only.
-import type { ComponentChildren, JSX } from "preact";
+import { type ComponentChildren, createContext, type JSX } from "preact";
+import { useContext } from "preact/hooks";
 import { lexer, type Token, type Tokens } from "marked";
 import { plain } from "@shared/lib/ansi";
+import { slugs, wordsOf } from "./headings";
 import "./notes.css";
 
+interface Reading {
+  /** where a link leads; null: it is text */
+  link: (href: string) => string | null;
+}
+
 const HEADINGS = ["h2", "h2", "h3", "h3", "h3", "h3"] as const;
+/** Of a text that is a page by itself, the first heading is the page's. */
+const HEADINGS_OF_PAGE = ["h1", "h2", "h3", "h4", "h4", "h4"] as const;
 
 /** The address of a link if it may lead there. */
 export function safeLink(href: string): string | null {
@@ -19,10 +28,13 @@ export function safeLink(href: string): string | null {
 
 /** The lexer leaves character references as they are. */
 const ENTITIES: Record<string, string> = { "&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#39;": "'" };
-const text = (value: string) => plain(value.replace(/&(?:amp|lt|gt|quot|#39);/g, (found) => ENTITIES[found]!));
+/** A line that goes on in the next one is joined with it by a space. */
+const text = (value: string) => plain(value.replace(/\n/g, " ").replace(/&(?:amp|lt|gt|quot|#39);/g, (found) => ENTITIES[found]!));
+
+const Reading = createContext<Reading>({ link: safeLink });
 
 function Link({ href, children }: { href: string; children: ComponentChildren }) {
-  const safe = safeLink(href);
+  const safe = useContext(Reading).link(href);
   return safe ? <a href={safe} rel="noopener noreferrer nofollow" target={/^https?:/.test(safe) ? "_blank" : undefined}>{children}</a> : <>{children}</>;
 }
 
@@ -35,7 +47,7 @@ function Cells({ cells, head }: { cells: Tokens.TableCell[]; head?: boolean }) {
 function One({ token }: { token: Token }): JSX.Element | null {
   switch (token.type) {
     case "space": case "def": return null;
-    case "heading": { const Head = HEADINGS[(token as Tokens.Heading).depth - 1] ?? "h3"; return <Head>{inside(token as Tokens.Heading)}</Head>; }
+    case "heading": { const { id } = token as { id?: string }; const Head = (id ? HEADINGS_OF_PAGE : HEADINGS)[(token as Tokens.Heading).depth - 1] ?? "h3"; return <Head id={id}>{inside(token as Tokens.Heading)}</Head>; }
     case "paragraph": return <p>{inside(token as Tokens.Paragraph)}</p>;
     case "blockquote": return <blockquote>{inside(token as Tokens.Blockquote)}</blockquote>;
     case "code": return <pre tabIndex={0}><code>{(token as Tokens.Code).text.split("\n").map(plain).join("\n")}</code></pre>;
@@ -54,7 +66,7 @@ function One({ token }: { token: Token }): JSX.Element | null {
     }
     case "table": {
       const table = token as Tokens.Table;
-      return <div class="wide" tabIndex={0}><table><thead><Cells cells={table.header} head /></thead><tbody>{table.rows.map((cells, i) => <Cells key={i} cells={cells} />)}</tbody></table></div>;
+      return <div class="wide" tabIndex={0}><table>{table.header.some((cell) => cell.text) && <thead><Cells cells={table.header} head /></thead>}<tbody>{table.rows.map((cells, i) => <Cells key={i} cells={cells} />)}</tbody></table></div>;
     }
     case "text": return <>{inside(token as Tokens.Text)}</>;
     case "checkbox": return null;
@@ -62,6 +74,24 @@ function One({ token }: { token: Token }): JSX.Element | null {
   }
 }
 
-export function Markdown({ source }: { source: string }) {
-  return <div class="markdown">{lexer(source, { gfm: true }).map((token, i) => <One key={i} token={token} />)}</div>;
+/** Gives each heading the name that links to it have. */
+function named(tokens: Token[]): Token[] {
+  const next = slugs();
+  return tokens.map((token) => (token.type === "heading" ? Object.assign(token, { id: next(wordsOf((token as Tokens.Heading).text)) }) : token));
+}
+
+interface Props {
+  source: string;
+  /** whether it is a page by itself, whose headings can be linked to */
+  anchors?: boolean;
+  link?: Reading["link"];
+}
+
+export function Markdown({ source, anchors = false, link = safeLink }: Props) {
+  const tokens = lexer(source, { gfm: true });
+  return (
+    <Reading.Provider value={{ link }}>
+      <div class="markdown">{(anchors ? named(tokens) : tokens).map((token, i) => <One key={i} token={token} />)}</div>
+    </Reading.Provider>
+  );
 }

@@ -54,9 +54,11 @@ interface SelectProps<Value extends string> {
   onChange: (value: Value) => void;
   hint?: ComponentChildren;
   disabled?: boolean;
+  /** why the list to choose from could not be read */
+  lost?: Error | null;
 }
 
-export function SelectField<Value extends string>({ label, quiet, value, options, onChange, hint, disabled }: SelectProps<Value>) {
+export function SelectField<Value extends string>({ label, quiet, value, options, onChange, hint, disabled, lost }: SelectProps<Value>) {
   const select = (id?: string, describedBy?: string) => (
     <span class="select">
       <select id={id} class="input" aria-label={quiet ? label : undefined} aria-describedby={describedBy} value={value} disabled={disabled}
@@ -70,9 +72,10 @@ export function SelectField<Value extends string>({ label, quiet, value, options
       <Icon name="down" size={14} />
     </span>
   );
-  if (quiet) return select();
+  const mistake = lost ? `The list could not be read: ${lost.message}` : undefined;
+  if (quiet) return mistake ? <span class="field wrong">{select()}<span class="says" role="alert">{mistake}</span></span> : select();
   return (
-    <Field label={label} hint={hint}>
+    <Field label={label} hint={hint} mistake={mistake}>
       {({ id, describedBy }) => select(id, describedBy)}
     </Field>
   );

@@ -1,9 +1,9 @@
 // A long list, read in pages as they come into sight.
 import { useQueries } from "@tanstack/preact-query";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import type { Call } from "@shared/api/call";
-import { send } from "@shared/api/client";
-import { queryOf } from "@shared/api/query";
+import type { Call } from "./call";
+import { send } from "./client";
+import { queryOf } from "./query";
 import { count } from "@shared/lib/format";
 import { say } from "@shared/ui/Toast";
 
@@ -17,14 +17,14 @@ interface Reply {
 }
 
 /** `call` asks for a page, `of` takes the rows out of its reply; `list` says which list it is: its total is not that of another. */
-export function useRows<R extends Reply, Row>(list: unknown, call: (offset: number) => Call<R>, of: (reply: R) => Row[]) {
+export function useRows<R extends Reply, Row>(list: unknown, call: (offset: number) => Call<R>, of: (reply: R) => Row[], every = EVERY_MS) {
   const [[first, last], setSight] = useState<[number, number]>([0, 0]);
   const pages = useMemo(() => {
     const found = [];
     for (let page = Math.floor(first / PAGE); page <= Math.floor(last / PAGE); page++) found.push(page);
     return found;
   }, [first, last]);
-  const results = useQueries({ queries: pages.map((page) => queryOf(call(page * PAGE), EVERY_MS)) });
+  const results = useQueries({ queries: pages.map((page) => queryOf(call(page * PAGE), every)) });
   const [total, setTotal] = useState<number | null>(null);
   const answered = results.find((result) => result.data)?.data?.pagination?.total;
   useEffect(() => { if (answered !== undefined) setTotal(answered); }, [answered]);

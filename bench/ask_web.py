@@ -1,0 +1,284 @@
+"""Questions about the web interface, in Debian's chromium (tests/browser/web_times.mjs): how soon it is there, how quickly it draws, what it costs.
+
+Chromium has no graphics card here: it draws on the processor that master and page share.
+"""
+import contextlib
+import json
+import os
+import re
+import select
+import shutil
+import socket
+import subprocess
+import threading
+import time
+
+from ask_history import EXPERIMENTS, TRIALS_EACH, make_history
+from ask_logs import a_task, load, wait_sealed
+from harness import ROOT, Cluster, Row, cpu_ms, directory, question, running_master
+from support import browser
+from support.websocket import WebSocket
+
+RUNS = 7
+TRIALS, POINTS = 100, 10_000
+LOG_LINES = 10_000_000
+DASHBOARDS, DASHBOARD_S = 1000, 20
+# Nightly runs follow for an hour.
+FOLLOW_S = int(os.environ.get("DET_WEB_FOLLOW_S", "150"))
+LIGHTHOUSE = ROOT / "bench/lighthouse"
+
+
+def measure(cluster, what, timeout=600, **wanted):
+    reason = browser.missing()
+    if reason:
+        raise RuntimeError(reason)
+    line = {"chromium": shutil.which("chromium"), "what": what, "url": f"{cluster.url}/det/", "cookies": [{"name": "auth", "value": cluster.token}], **wanted}
+    done = subprocess.run(["node", browser.BROWSER / "web_times.mjs", json.dumps(line)], capture_output=True, text=True, timeout=timeout)
+    if done.returncode:
+        raise RuntimeError(done.stderr)
+    found = json.loads(done.stdout.splitlines()[-1])
+    if found["errors"]:
+        raise RuntimeError(f"the page's scripts threw {found['errors']}")
+    return found
+
+
+@contextlib.contextmanager
+def with_history():
+    """A master with 10,000 experiments and 100,000 trials, and two agents to show."""
+    with directory() as path, Cluster(path) as cluster:
+        make_history(cluster)
+        cluster.start_master()
+        cluster.login()
+        yield cluster
+
+
+@question
+def web_start():
+    """How soon is the web interface there, cold, from a master on this machine?"""
+    with running_master() as cluster:
+        cluster.start_agent("gpu-1", slots=8)
+        found = measure(cluster, "start", runs=RUNS)
+    yield Row("web: first contentful paint, cold", found["paints"], "ms", "≤ 200")
+    yield Row("… its lists are there, and it answers a press", found["ready"], "ms", "≤ 400")
+    yield Row("… loaded for it, packed", [found["bytes"] / 1024], "KiB")
+
+
+def report(trial, step, token):
+    body = json.dumps({"group": "validation", "metrics": {"trialId": trial, "trialRunId": 0, "stepsCompleted": step, "metrics": {
+        "avgMetrics": {"loss": round(2.2 / (1 + step * (1 + trial % 7) / POINTS) + trial % 11 / 50, 6)}}}})
+    return (f"POST /api/v1/trials/{trial}/metrics HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\nContent-Type: application/json\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n{body}").encode()
+
+
+def report_curves(cluster, trials, points, at_once=200):
+    """Validations of some trials, over one connection, so many requests at a time."""
+    with socket.create_connection(("127.0.0.1", cluster.port)) as s:
+        for trial in trials:
+            for first in range(1, points + 1, at_once):
+                steps = range(first, min(first + at_once, points + 1))
+                s.sendall(b"".join(report(trial, step, cluster.token) for step in steps))
+                answered, rest = 0, b""
+                while answered < len(steps):
+                    part = s.recv(1 << 16)
+                    if not part:
+                        raise RuntimeError("the master has closed the connection")
+                    text = rest + part
+                    answered += text.count(b"HTTP/1.1 200")
+                    rest = text[-11:] if not text.endswith(b"HTTP/1.1 200") else b""
+
+
+def search_with_curves(cluster, trials, points):
+    """An experiment of the past with so many trials, each with a curve of so many points."""
+    config = {"name": f"{trials} curves", "searcher": {"name": "random", "metric": "loss", "max_trials": trials}}
+    x = cluster.post("/api/v1/experiments", {"config": json.dumps(config), "unmanaged": True, "activate": False, "projectId": 1}).json["experiment"]["id"]
+    ids = [cluster.post("/api/v1/trials", {"experimentId": x, "unmanaged": True, "hparams": {"lr": i / trials}}).json["trial"]["id"] for i in range(trials)]
+    parts = [threading.Thread(target=report_curves, args=(cluster, ids[i::8], points)) for i in range(8)]
+    for part in parts:
+        part.start()
+    for part in parts:
+        part.join()
+    return x
+
+
+@question
+def web_chart():
+    """How quickly is a chart of 100 series with 10,000 points each on the screen?"""
+    with running_master() as cluster:
+        small, large = search_with_curves(cluster, 2, 10), search_with_curves(cluster, TRIALS, POINTS)
+        paths = {"warm": f"experiments/{small}/hyperparameters?view=curves", "path": f"experiments/{large}/hyperparameters?view=curves"}
+        found = measure(cluster, "chart", runs=RUNS, series=TRIALS, **paths)
+    yield Row(f"web: a chart of {TRIALS} series of {POINTS:,} points, from the press until it is drawn", found["times"], "ms", "≤ 100")
+
+
+@question
+def web_list():
+    """Does a list of 100,000 rows scroll without losing frames?"""
+    total = EXPERIMENTS * TRIALS_EACH
+    with with_history() as cluster:
+        found = [measure(cluster, "list", path="projects/1/runs", total=total) for _ in range(3)]
+    yield Row(f"web: a list of {total:,} rows is scrolled: work for a frame, p95", [one["work"] for one in found], "ms", "≤ 16")
+    yield Row("… from frame to frame, p95", [one["between"] for one in found], "ms")
+    yield Row("… frames with rows that are still being read", [100 * one["blank"] for one in found], "%")
+
+
+@question
+def web_event():
+    """How long does it take from a change until it is on the screen?"""
+    with running_master() as cluster:
+        task = a_task(cluster)
+        [trial] = cluster.trial_ids(1)
+        found = measure(cluster, "event", runs=RUNS, log=f"experiments/1/trials/{trial}/logs", line={"taskId": task})
+    yield Row("web: a change of a model, until every list shows it", found["told"], "ms", "≤ 200")
+    yield Row("… a line of a log that is followed", found["followed"], "ms", "≤ 200")
+
+
+@question
+def web_log():
+    """How soon does the log of a trial open at its end if it has 1 GB, and how soon is a word found in it?"""
+    with running_master() as cluster:
+        task = a_task(cluster)
+        small, large = 1, 2
+        load(cluster, "post", task, 1000, "fresh")
+        other = cluster.create({"train.py": "print(1)\n"}, activate=False)
+        [trial] = cluster.trial_ids(other)
+        load(cluster, "post", cluster.get(f"/api/v1/trials/{trial}").json["trial"]["taskId"], LOG_LINES, "fresh")
+        wait_sealed(cluster)
+        [first] = cluster.trial_ids(small)
+        paths = {"warm": f"experiments/{small}/trials/{first}/logs", "path": f"experiments/{large}/trials/{trial}/logs"}
+        found = measure(cluster, "log", runs=RUNS, last="loss", word="shard 00317 read in 2.71", **paths)
+    yield Row("web: the log of a trial with 1 GB opens at its end", found["opened"], "ms", "≤ 300")
+    yield Row("… a rare text is found in it and shown", found["found"], "ms", "≤ 1000")
+
+
+def talk(cluster, task, end):
+    """A task that reports fifty lines a tenth of a second."""
+    i = 0
+    while not end.is_set():
+        cluster.post("/api/v1/task/logs", {"logs": [{"taskId": task, "log": f"step {i + k} loss={1 / (i + k + 1):.6f} of a task that goes on\n"} for k in range(50)]})
+        i += 50
+        end.wait(0.1)
+
+
+@question
+def web_memory():
+    """Does a page that follows a log, and one that shows the cluster, keep its memory?"""
+    with running_master() as cluster:
+        cluster.start_agent("gpu-1", slots=8)
+        task = a_task(cluster)
+        [trial] = cluster.trial_ids(1)
+        # A page keeps its last 50,000 lines; it has them before the first sample.
+        for path, ready, first in ((f"experiments/1/trials/{trial}/logs", ".entry", min(110, FOLLOW_S * 0.7)), ("", ".line, .empty", FOLLOW_S * 0.2)):
+            end = threading.Event()
+            talker = threading.Thread(target=talk, args=(cluster, task, end))
+            talker.start()
+            found = measure(cluster, "memory", timeout=FOLLOW_S + 120, path=path, ready=ready, seconds=FOLLOW_S, every=max(5, FOLLOW_S / 60), **{"from": first})["samples"]
+            end.set()
+            talker.join()
+            what = "follows a log" if path else "shows the first page"
+            yield Row(f"web: heap of a page that {what}, after {FOLLOW_S} s", [found[-1]["heap"]], "MB")
+            yield Row("… grown since it had what it keeps", [found[-1]["heap"] - found[0]["heap"]], "MB", "≤ 2")
+
+
+@question
+def web_lighthouse():
+    """What does Lighthouse say of the first page and of a list, for desktops?"""
+    program = LIGHTHOUSE / "node_modules/.bin/lighthouse"
+    if not program.exists():
+        subprocess.run(["npm", "ci", "--prefix", LIGHTHOUSE, "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"], check=True, stdout=subprocess.DEVNULL)
+    with running_master() as cluster, directory() as path:
+        cluster.start_agent("gpu-1", slots=8)
+        headers = json.dumps({"Cookie": f"auth={cluster.token}"})
+        for name, page in (("home", ""), ("experiments", "projects/1"), ("sign-in", "login")):
+            out = path / f"{name}.json"
+            subprocess.run([program, f"{cluster.url}/det/{page}", "--quiet", "--preset=desktop", "--output=json", f"--output-path={out}",
+                            *([f"--extra-headers={headers}"] if page != "login" else []), "--chrome-flags=--headless=new --no-sandbox --disable-dev-shm-usage --disable-gpu"],
+                           check=True, env={**os.environ, "CHROME_PATH": shutil.which("chromium")}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            for key, category in json.loads(out.read_text())["categories"].items():
+                yield Row(f"web: Lighthouse, {name}: {key}", [100 * category["score"]], "", "≥ 95")
+
+
+class Dashboard:
+    """One browser that shows the first page: a connection that asks what such a page asks, when it would."""
+
+    def __init__(self, cluster):
+        self.sock = socket.create_connection(("127.0.0.1", cluster.port))
+        self.sock.setblocking(False)
+        self.todo, self.busy, self.rest = [], False, b""
+
+    def ask(self, request):
+        if self.busy:
+            self.todo.append(request)
+        else:
+            self.busy = True
+            self.sock.send(request)
+
+    def heard(self):
+        """Whether a reply is whole."""
+        self.rest += self.sock.recv(1 << 16)
+        head, gap, body = self.rest.partition(b"\r\n\r\n")
+        length = re.search(rb"(?i)content-length: (\d+)", head)
+        if not gap or (b" 304 " not in head[:20] and length and len(body) < int(length[1])):
+            return False
+        self.rest, self.busy = b"", False
+        if self.todo:
+            self.ask(self.todo.pop(0))
+        return True
+
+
+def requests_of(cluster, asked):
+    """The requests of a dashboard, each with its pace in seconds; with the tags of the replies that it has."""
+    made = []
+    for path, times in asked.items():
+        reply = cluster.get(path, headers={"If-None-Match": '"none"'})
+        tag = f"If-None-Match: {reply.headers['ETag']}\r\n" if reply.headers.get("ETag") else ""
+        made.append((DASHBOARD_S / times, f"GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {cluster.token}\r\n{tag}\r\n".encode()))
+    return made
+
+
+def subscribed(cluster):
+    ws = WebSocket(f"ws://127.0.0.1:{cluster.port}/stream", {"Authorization": f"Bearer {cluster.token}"})
+    ws.send(json.dumps({"sync_id": "1", "known": {"projects": "", "models": "", "modelversions": ""}, "subscribe": {
+        "projects": {"workspace_ids": [1], "project_ids": [], "since": 0}, "models": {"workspace_ids": [1], "model_ids": [], "user_ids": [], "since": 0},
+        "modelversions": {"model_ids": [], "model_version_ids": [], "user_ids": [1, 2], "since": 0}}}))
+    while not json.loads(ws.receive()).get("complete"):
+        pass
+    return ws
+
+
+def keep_open(cluster, n, seconds):
+    """Plays n dashboards; returns (requests, share of a core that the master took)."""
+    asked = measure(cluster, "asks", seconds=DASHBOARD_S)["asked"]
+    paces = requests_of(cluster, asked)
+    streams = [subscribed(cluster) for _ in range(n)]
+    boards, poll = {}, select.epoll()
+    for _ in range(n):
+        board = Dashboard(cluster)
+        boards[board.sock.fileno()] = board
+        poll.register(board.sock, select.EPOLLIN)
+    everyone = list(boards.values())
+    # Browsers were opened at different times: the requests of all of them are spread evenly over each pace.
+    plan = sorted((pace * (i + 1) / n + turn * pace, number, request) for i, _ in enumerate(everyone) for number in [i] for pace, request in paces for turn in range(int(seconds / pace)))
+    begin, cpu, answers = time.monotonic(), cpu_ms(cluster.master.pid), 0
+    for at, number, request in plan:
+        while (left := begin + at - time.monotonic()) > 0:
+            for fd, _ in poll.poll(left):
+                answers += boards[fd].heard()
+        everyone[number].ask(request)
+    took, cpu = time.monotonic() - begin, cpu_ms(cluster.master.pid) - cpu
+    for stream in streams:
+        stream.sock.close()
+    for board in everyone:
+        board.sock.close()
+    return answers / took, 100 * cpu / 1000 / took
+
+
+@question
+def web_dashboards():
+    """What do 1,000 open dashboards take of the master?"""
+    with running_master() as cluster:
+        cluster.start_agent("gpu-1", slots=8)
+        for _ in range(20):
+            cluster.create({"train.py": "print(1)\n"}, activate=False)
+        rate, share = keep_open(cluster, DASHBOARDS, DASHBOARD_S)
+    yield Row(f"web: {DASHBOARDS:,} open dashboards: CPU of the master, of one core", [share], "%", "≤ 5")
+    yield Row("… requests", [rate], "/s")

@@ -1,0 +1,174 @@
+// Measures the web interface in a real browser, for bench/ask_web.py. `what` names a measurement, the rest of the argument is what it needs; the
+// result has numbers only. Times are taken within the page, so that what playwright adds is in none of them.
+import { inBrowser } from "./browser.mjs";
+
+const FRAMES = 600;
+const SCROLLED_PX = 90;
+
+const median = (list) => [...list].sort((a, b) => a - b)[Math.floor(list.length / 2)];
+const at95 = (list) => [...list].sort((a, b) => a - b)[Math.floor(list.length * 0.95)];
+
+/** Goes to a page of the interface as a link does, and returns how long it takes, in ms, until what the selector finds is painted. */
+const goUntil = (page, path, selector, { text = "", clear = true } = {}) => page.evaluate(([to, wanted, some, empty]) => new Promise((resolve) => {
+  const base = new URL(".", document.baseURI);
+  const found = () => [...document.querySelectorAll(wanted)].some((element) => element.textContent.includes(some));
+  const painted = () => requestAnimationFrame(() => setTimeout(() => resolve(performance.now() - begin)));
+  const begin = performance.now();
+  history.pushState(null, "", new URL(to, base));
+  dispatchEvent(new Event("det:address"));
+  const look = () => (found() ? painted() : requestAnimationFrame(look));
+  // What the page shows now may fit the selector, too: it must go first.
+  const gone = () => (empty && found() ? requestAnimationFrame(gone) : look());
+  gone();
+}), [path, selector, text, clear]);
+
+const measurements = {
+  /** Cold: each run is a context of its own, which has nothing in its cache. */
+  async start(page, { url, runs, cookies }) {
+    const paints = [], ready = [], bytes = [];
+    for (let i = 0; i < runs; i++) {
+      const context = await page.context().browser().newContext({ viewport: { width: 1280, height: 900 } });
+      await context.addCookies(cookies.map((cookie) => ({ ...cookie, url: new URL(url).origin })));
+      const fresh = await context.newPage();
+      // Ready: the lists of the page have come, and the thread that would answer a press has had a moment for it.
+      await fresh.addInitScript(() => {
+        const look = () => {
+          const isReady = document.querySelector("h1") && document.querySelector(".line, .empty") && !document.querySelector(".waiting");
+          if (isReady) requestAnimationFrame(() => setTimeout(() => { window.readyAt = performance.now(); }));
+          else requestAnimationFrame(look);
+        };
+        requestAnimationFrame(look);
+      });
+      await fresh.goto(url);
+      await fresh.waitForFunction(() => window.readyAt && performance.getEntriesByName("first-contentful-paint").length > 0);
+      const found = await fresh.evaluate(() => ({ paint: performance.getEntriesByName("first-contentful-paint")[0].startTime, ready: window.readyAt, bytes: performance.getEntriesByType("resource").reduce((sum, r) => sum + r.encodedBodySize, 0) }));
+      paints.push(found.paint);
+      ready.push(found.ready);
+      bytes.push(found.bytes);
+      await context.close();
+    }
+    return { paints, ready, bytes: median(bytes) };
+  },
+
+  /** From a press until the curves of all trials are painted; the scripts are there, as for whoever has seen one before. */
+  async chart(page, { url, warm, path, runs, series }) {
+    await page.goto(url + warm);
+    await page.locator(".chart canvas").first().waitFor();
+    const times = [];
+    for (let i = 0; i < runs; i++) {
+      await page.reload();
+      await page.locator(".chart canvas").first().waitFor();
+      times.push(await goUntil(page, path, ".chart .legend", { text: `and ${series - 24} more` }));
+      await goUntil(page, warm, ".chart canvas");
+    }
+    return { times };
+  },
+
+  /** What the page's thread works for each frame while the list is scrolled. */
+  async list(page, { url, path, total }) {
+    await page.goto(url + path);
+    await page.getByText(new RegExp(`^${total.toLocaleString("en")} `)).first().waitFor();
+    await page.locator(".line a").first().waitFor();
+    const found = await page.locator(".scroller").evaluate((element, [frames, px]) => new Promise((resolve) => {
+      const work = [], between = [];
+      let last = 0, blank = 0;
+      const channel = new MessageChannel();
+      let started = 0;
+      // A message that is posted in a frame arrives after the frame was drawn.
+      channel.port1.onmessage = () => work.push(performance.now() - started);
+      const step = (now) => {
+        if (last) between.push(now - last);
+        [last, started] = [now, now];
+        channel.port2.postMessage(0);
+        blank += element.querySelector(".blank") ? 1 : 0;
+        element.scrollTop += px;
+        if (between.length < frames) requestAnimationFrame(step);
+        else setTimeout(() => resolve({ work, between, blank }));
+      };
+      requestAnimationFrame(step);
+    }), [FRAMES, SCROLLED_PX]);
+    return { work: at95(found.work), between: at95(found.between), blank: found.blank / FRAMES };
+  },
+
+  /** From the request of a change until it is on the screen: a model's name, which updates tell, and a line of a log, which the page follows. */
+  async event(page, { url, runs, log, line }) {
+    const until = (path, body, text, selector) => page.evaluate(([to, what, wanted, where]) => new Promise((resolve, reject) => {
+      const begin = performance.now();
+      const look = () => ([...document.querySelectorAll(where)].some((element) => element.textContent.includes(wanted)) ? setTimeout(() => resolve(performance.now() - begin)) : requestAnimationFrame(look));
+      fetch(new URL(`../${to}`, document.baseURI), { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(what) }).then((reply) => (reply.ok ? look() : reject(new Error(`${to}: ${reply.status}`))), reject);
+    }), [path, body, text, selector]);
+    let complete = false;
+    page.on("websocket", (socket) => socket.on("framereceived", ({ payload }) => { complete ||= /"complete": ?true/.test(payload); }));
+    await page.goto(`${url}models`);
+    await page.getByText("No models yet").waitFor();
+    while (!complete) await new Promise((resolve) => setTimeout(resolve, 50));
+    const told = [];
+    for (let i = 0; i < runs; i++) told.push(await until("api/v1/models", { name: `model number ${i}` }, `model number ${i}`, ".line"));
+    await page.goto(url + log);
+    await page.getByText("live", { exact: true }).waitFor();
+    const followed = [];
+    for (let i = 0; i < runs; i++) followed.push(await until("api/v1/task/logs", { logs: [{ ...line, log: `line number ${i} of many\n`, timestamp: new Date().toISOString() }] }, `line number ${i} of many`, ".entry"));
+    return { told, followed };
+  },
+
+  /** Opens a long log at its end, and finds a word in it; before, another log was open, so that the scripts are there. */
+  async log(page, { url, warm, path, runs, last, word }) {
+    const opened = [], found = [];
+    for (let i = 0; i < runs; i++) {
+      await page.goto(url + warm);
+      await page.locator(".entry, .empty").first().waitFor();
+      opened.push(await goUntil(page, path, ".entry", { text: last }));
+      await page.getByLabel("Search the log").waitFor();
+      found.push(await page.evaluate((wanted) => new Promise((resolve) => {
+        const field = document.querySelector("input[type=search]");
+        const begin = performance.now();
+        Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value").set.call(field, wanted);
+        field.dispatchEvent(new Event("input", { bubbles: true }));
+        const look = () => {
+          const entries = [...document.querySelectorAll(".entry .what")];
+          if (entries.length && entries.every((entry) => entry.textContent.includes(wanted))) setTimeout(() => resolve(performance.now() - begin));
+          else requestAnimationFrame(look);
+        };
+        look();
+      }), word));
+    }
+    return { opened, found };
+  },
+
+  /** What the page's heap holds while it follows something, after each garbage collection. */
+  async memory(page, { url, path, ready, seconds, every, from }) {
+    const devtools = await page.context().newCDPSession(page);
+    await devtools.send("Performance.enable");
+    const used = async () => {
+      await devtools.send("HeapProfiler.collectGarbage");
+      const { metrics } = await devtools.send("Performance.getMetrics");
+      const of = (name) => metrics.find((metric) => metric.name === name).value;
+      return { heap: of("JSHeapUsedSize") / 1e6, nodes: of("Nodes") };
+    };
+    await page.goto(url + path);
+    await page.locator(ready).first().waitFor();
+    const samples = [];
+    const begin = Date.now();
+    while (Date.now() - begin < seconds * 1000) {
+      await new Promise((resolve) => setTimeout(resolve, every * 1000));
+      if (Date.now() - begin >= from * 1000) samples.push({ at: (Date.now() - begin) / 1000, ...(await used()) });
+    }
+    return { samples };
+  },
+
+  /** What an open dashboard asks the master for in a time: each request with how often. */
+  async asks(page, { url, seconds }) {
+    const asked = {};
+    await page.goto(url);
+    await page.locator(".line, .empty").first().waitFor();
+    await new Promise((resolve) => setTimeout(resolve, 3000));
+    page.on("request", (request) => {
+      const { pathname, search } = new URL(request.url());
+      if (request.method() === "GET") asked[pathname + search] = (asked[pathname + search] ?? 0) + 1;
+    });
+    await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
+    return { asked };
+  },
+};
+
+await inBrowser((page, wanted) => measurements[wanted.what](page, wanted));
