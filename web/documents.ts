@@ -9,7 +9,7 @@ const DOCS = resolve(import.meta.dirname, "../docs");
 /** In this order the pages are listed. */
 const GROUPS: [string, string[]][] = [
   ["Use it", ["guide", "training", "python-environment", "containers", "proxy", "switching", "glossary"]],
-  ["Run a cluster", ["installation", "operations", "pools", "clouds", "tls", "sso", "security"]],
+  ["Run a cluster", ["installation", "operations", "pools", "clouds", "tls", "sso", "ldap", "security"]],
   ["Look it up", folder("reference")],
   ["Rules, exactly", folder("spec").filter((name) => name !== "spec/README")],
   ["What differs", ["compatibility"]],
