@@ -18,9 +18,11 @@
 #include "agent/machine/cgroup.h"
 #include "agent/machine/local_address.h"
 #include "agent/machine/slots.h"
+#include "agent/own_certificate.h"
 #include "agent/python/interpreter.h"
 #include "agent/task/runtime.h"
 #include "common/base/cleanup.h"
+#include "common/base/clock.h"
 #include "common/base/must.h"
 #include "common/json/json.h"
 #include "common/system/files.h"
@@ -174,6 +176,28 @@ static void check_credentials(struct check *k)
         tell(k, WARNING, "credentials",
              "det agent join-token create makes a token; or start the agent and let it in: det agent accept",
              "no token: unless the master is on this machine, the agent will wait until an admin accepts it");
+}
+
+/* Of the certificate that the master has given this agent; without one there is nothing to say. */
+static void check_certificate(struct check *k)
+{
+    struct own_certificate own;
+    char until[CLOCK_TEXT_MAX];
+    cleanup_error struct error err = ERROR_INIT;
+    if (own_certificate_load(&own, k->c, &err) == 0) {
+        clock_format(own.until_us, until);
+        if (own.until_us > clock_now_us())
+            tell(k, GOOD, "certificate", NULL, "valid until %s: %s", until, own.file);
+        else
+            tell(k, WARNING, "certificate",
+                 "start the agent; if the master refuses it, let it join again: det agent revoke-key, then accept",
+                 "it was valid until %s: %s", until, own.file);
+    } else if (err.kind != ERR_NOT_FOUND) {
+        tell(k, WARNING, "certificate",
+             "start the agent; if the master refuses it, let it join again: det agent revoke-key, then accept", "%s",
+             error_msg(&err));
+    }
+    own_certificate_release(&own);
 }
 
 /* ---- the proxy --------------------------------------------------------------------------------------------------- */
@@ -404,6 +428,7 @@ int check_host(const struct agent_config *c, FILE *out)
     struct check k = {.c = c, .a = &a, .out = out};
     check_master(&k);
     check_credentials(&k);
+    check_certificate(&k);
     check_proxy(&k);
     check_user(&k);
     check_disk(&k, "disk", c->data_dir);

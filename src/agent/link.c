@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "agent/certificate.h"
 #include "agent/credentials.h"
+#include "agent/own_certificate.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/must.h"
@@ -44,7 +44,7 @@ struct link {
     char cluster_id[80], master_id[80];
     struct strbuf out; /* reused for each message */
     struct credentials credentials;
-    struct certificate certificate;
+    struct own_certificate certificate;
     struct loop_timer *renewal; /* armed while the master gives certificates */
     char other_version[64];     /* of the master that the log has named; "" as long as it is this agent's */
     bool waits;                 /* the last answer was that an admin has yet to accept this agent */
@@ -115,8 +115,8 @@ static void connect_now(void *ctx)
     struct credentials *own = &k->credentials;
     credentials_choose(own);
     if (own->kind != CREDENTIAL_KEY)
-        certificate_forget(&k->certificate); /* it belongs to the key: an agent that joins anew gets another one */
-    const char *certificate = certificate_file(&k->certificate);
+        own_certificate_forget(&k->certificate); /* it belongs to the key: an agent that joins anew gets another one */
+    const char *certificate = own_certificate_file(&k->certificate);
     cleanup_free char *url = link_url(k);
     strbuf_addf(&bearer, "Authorization: Bearer %s", own->shown);
     const char *header[] = {bearer.s, NULL};
@@ -227,7 +227,7 @@ static void on_open(struct ws *w, void *ctx)
                                           .wants_key = wants_key(k),
                                           .cluster_id = k->cluster_id,
                                           .streams = true,
-                                          .takes_certificate = certificate_is_wanted(&k->certificate)};
+                                          .takes_certificate = own_certificate_is_wanted(&k->certificate)};
     k->handler.make_hello(k->handler.ctx, &a, &hello);
     send_message(k, (struct wire_link_agent_message){.hello = &hello});
 }
@@ -239,7 +239,7 @@ static void ask_for_certificate(struct link *k)
     cleanup_free char *request = NULL;
     cleanup_error struct error err = ERROR_INIT;
     loop_timer_arm(k->renewal, CERTIFICATE_AGAIN_US); /* until the answer has come */
-    if (certificate_request(&k->certificate, &request, &err) < 0) {
+    if (own_certificate_request(&k->certificate, &request, &err) < 0) {
         log_error("link.certificate_not_requested", "error=%s", log_quote(error_msg(&err)));
         return;
     }
@@ -251,7 +251,7 @@ static void ask_for_certificate(struct link *k)
 static void look_after_certificate(void *ctx)
 {
     struct link *k = ctx;
-    int64_t in_us = certificate_renewal_in_us(&k->certificate);
+    int64_t in_us = own_certificate_renewal_in_us(&k->certificate);
     if (in_us == 0)
         ask_for_certificate(k);
     else
@@ -261,9 +261,9 @@ static void look_after_certificate(void *ctx)
 static void on_certificates(struct link *k, const struct wire_link_master_hello *hello)
 {
     const char *problem = hello->certificate_problem;
-    if (!hello->gives_certificates || !certificate_is_wanted(&k->certificate))
+    if (!hello->gives_certificates || !own_certificate_is_wanted(&k->certificate))
         return;
-    certificate_set_clock(&k->certificate, hello->time_us);
+    own_certificate_set_clock(&k->certificate, hello->time_us);
     if (problem && *problem) {
         log_warning("link.certificate_passed_over", "reason=%s action=\"asking the master for another one\"",
                     log_quote(problem));
@@ -281,7 +281,7 @@ static void on_agent_certificate(struct link *k, const struct wire_link_agent_ce
     if (!k->up)
         return;
     if (!problem || !*problem)
-        problem = certificate_take(&k->certificate, answer->certificate ? answer->certificate : "", &err) < 0
+        problem = own_certificate_take(&k->certificate, answer->certificate ? answer->certificate : "", &err) < 0
                       ? error_msg(&err)
                       : NULL;
     if (problem) {
@@ -290,6 +290,8 @@ static void on_agent_certificate(struct link *k, const struct wire_link_agent_ce
         return;
     }
     clock_format(k->certificate.until_us, until);
+    struct wire_link_certificate_request taken = {.taken = true};
+    send_message(k, (struct wire_link_agent_message){.certificate_request = &taken});
     log_info("link.certificate", "file=%s until=%s", log_quote(k->certificate.file), until);
     look_after_certificate(k);
 }
@@ -414,7 +416,10 @@ struct link *link_new(struct loop *l, const struct agent_config *c, const struct
     k->renewal = loop_timer_new(l, look_after_certificate, k);
     load_epoch(k);
     credentials_load(&k->credentials, c);
-    certificate_load(&k->certificate, c);
+    cleanup_error struct error err = ERROR_INIT;
+    if (own_certificate_load(&k->certificate, c, &err) < 0 && err.kind != ERR_NOT_FOUND)
+        log_warning("link.certificate_unusable", "reason=%s action=\"asking the master for another one\"",
+                    log_quote(error_msg(&err)));
     return k;
 }
 
@@ -440,7 +445,7 @@ void link_free(struct link *k)
         return;
     loop_timer_free(k->retry);
     loop_timer_free(k->renewal);
-    certificate_release(&k->certificate);
+    own_certificate_release(&k->certificate);
     strbuf_release(&k->out);
     free(k);
 }

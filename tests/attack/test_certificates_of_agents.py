@@ -69,6 +69,8 @@ def joined(cluster, request):
     key, own = agent.hear_until("agentKey")["key"], new_key()
     agent.send(certificateRequest={"request": pem(new_request(own)).decode()})
     answer = agent.hear_until("agentCertificate")
+    agent.send(certificateRequest={"taken": True})
+    wait_for("the note of it", lambda: cluster.get(f"/api/v1/agents/{name}").json["agent"].get("certificateExpiry"))
     agent.close()
     wait_for("its end", lambda: not cluster.get(f"/api/v1/agents/{name}").json["agent"].get("registeredTime"))
     return name, key, pem(own) + answer["certificate"].encode()
@@ -86,6 +88,26 @@ def test_the_right_certificate_lets_its_agent_in_and_needs_the_key_beside(cluste
         come(cluster, name, key, sign(cluster, "a1"))
     with come(cluster, name, key, certificate) as agent:
         assert agent.hello(takesCertificate=True).welcome()
+
+
+def test_an_agent_whose_connection_breaks_before_it_has_its_certificate_is_not_locked_out(cluster):
+    token = cluster.post("/api/v1/join-tokens", {}).json["token"].rsplit(".", 1)[0]
+    with HostileAgent(cluster, "unlucky", token=token, tls=showing(cluster, None)) as agent:
+        agent.hello(wantsKey=True, takesCertificate=True).welcome()
+        key, own = agent.hear_until("agentKey")["key"], new_key()
+        agent.send(certificateRequest={"request": pem(new_request(own)).decode()})
+        first = pem(own) + agent.hear_until("agentCertificate")["certificate"].encode()
+    gone = lambda: not cluster.get("/api/v1/agents/unlucky").json["agent"].get("registeredTime")  # noqa: E731
+    wait_for("its end", gone)
+    with come(cluster, "unlucky", key, None) as agent:
+        agent.hello(takesCertificate=True).welcome()
+    wait_for("its end", gone)
+    # it may have stored the first one all the same; whoever shows it needs it from then on
+    with come(cluster, "unlucky", key, first) as agent:
+        agent.hello(takesCertificate=True).welcome()
+    wait_for("its end", gone)
+    with pytest.raises(Refused, match="403.*does not show it"):
+        come(cluster, "unlucky", key, None)
 
 
 def test_a_stolen_key_alone_is_not_enough(cluster, joined):

@@ -61,7 +61,7 @@ int agent_certificates_new(const struct config *c, const char *file, struct agen
     const char *mode = config_str(c, "security.tls.agent_certificates"),
                *ca = config_str(c, "resource_manager.client_ca");
     *ret = NULL;
-    if (strcmp(mode, "off") == 0 || !*config_str(c, "security.tls.cert") || (ca && *ca))
+    if (strcmp(mode, "none") == 0 || !*config_str(c, "security.tls.cert") || (ca && *ca))
         return 0;
     struct agent_certificates *x = must_calloc(1, sizeof(*x));
     x->file = must_strdup(file);
@@ -130,6 +130,43 @@ int agent_certificates_load(struct agent_certificates *x, struct store *db, stru
     for (size_t i = 0; i < n; i++)
         agent_certificates_revoked(x, row[i].agent_id, row[i].revoked_us);
     return 0;
+}
+
+/* Notes that the agent has its certificate. From then on its key alone is not enough where certificates are required:
+ * not before, because the connection may break while the certificate is on its way. */
+struct certification {
+    struct master *m;
+    char agent_id[CORE_AGENT_ID_MAX];
+    int64_t until_us;
+};
+
+static int store_certification(struct store *db, void *job, struct error *err)
+{
+    const struct certification *c = job;
+    return store_agent_key_certify(db, c->agent_id, c->until_us, err);
+}
+
+static void certification_done(void *job, const struct error *err)
+{
+    struct certification *c = job;
+    char until[CLOCK_TEXT_MAX];
+    clock_format(c->until_us, until);
+    if (err) {
+        log_warning("agent.certificate_not_noted", "id=%s reason=%s", c->agent_id, log_quote(error_msg(err)));
+    } else {
+        agent_keys_certified(c->m->agent_keys, c->agent_id, c->until_us);
+        log_info("agent.certificate", "id=%s until=%s", c->agent_id, until);
+    }
+    free(c);
+}
+
+static void note_certificate(struct master *m, const char *agent_id, int64_t until_us)
+{
+    struct certification *c = must_calloc(1, sizeof(*c));
+    *c = (struct certification){.m = m, .until_us = until_us};
+    snprintf(c->agent_id, sizeof(c->agent_id), "%s", agent_id);
+    struct writer_job job = {store_certification, certification_done, c, .must = true};
+    writer_submit(m->writer, &job, 1);
 }
 
 /* ---- an agent connects ------------------------------------------------------------------------------------------- */
@@ -223,7 +260,7 @@ static int check_missing(const struct master *m, const char *agent_id, const str
                                  err);
 }
 
-int agent_certificates_check(const struct master *m, const struct http_request *http, const char *agent_id,
+int agent_certificates_check(struct master *m, const struct http_request *http, const char *agent_id,
                              const struct agent_entry *entry, struct arena *a, const char **ret_problem,
                              struct error *err)
 {
@@ -244,6 +281,8 @@ int agent_certificates_check(const struct master *m, const struct http_request *
     if (problem && m->certificates->required)
         return refuse_until_it_joins(agent_id, problem, err);
     *ret_problem = problem;
+    if (!problem && !agent_keys_certificate_us(m->agent_keys, agent_id))
+        note_certificate(m, agent_id, shown.facts.until_us); /* the agent's word that it has it was lost */
     if (problem)
         log_warning("agent.certificate_passed_over", "id=%s reason=%s action=\"the agent gets another one\"", agent_id,
                     log_quote(problem));
@@ -261,14 +300,6 @@ const char *agent_certificates_refuse_program(const struct master *m, const stru
 
 /* ---- a certificate ----------------------------------------------------------------------------------------------- */
 
-struct certification {
-    struct master *m;
-    uint64_t serial; /* of the connection */
-    char agent_id[CORE_AGENT_ID_MAX];
-    int64_t until_us;
-    char *certificate;
-};
-
 static void send_answer(struct link *l, const char *certificate, const char *problem)
 {
     struct wire_link_agent_certificate body = {.certificate = certificate, .problem = problem};
@@ -283,33 +314,6 @@ static void refuse_request(struct link *l, const char *why)
     send_answer(l, NULL, why);
 }
 
-static int store_certification(struct store *db, void *job, struct error *err)
-{
-    const struct certification *c = job;
-    return store_agent_key_certify(db, c->agent_id, c->until_us, err);
-}
-
-static void certification_done(void *job, const struct error *err)
-{
-    struct certification *c = job;
-    struct link *l = hub_find_link(c->m->agents, c->agent_id);
-    char until[CLOCK_TEXT_MAX];
-    bool connected = l && l->serial == c->serial;
-    clock_format(c->until_us, until);
-    if (connected)
-        l->certifying = false;
-    if (err && connected)
-        refuse_request(l, error_msg(err));
-    if (!err) {
-        agent_keys_certified(c->m->agent_keys, c->agent_id, c->until_us);
-        log_info("agent.certificate", "id=%s until=%s", c->agent_id, until);
-        if (connected)
-            send_answer(l, c->certificate, NULL);
-    }
-    free(c->certificate);
-    free(c);
-}
-
 /* A certificate begins after whatever was revoked, so that one that is given in the same second is not revoked. */
 static int64_t begin_of(const struct agent_certificates *x, const char *agent_id, int64_t now_us)
 {
@@ -317,31 +321,33 @@ static int64_t begin_of(const struct agent_certificates *x, const char *agent_id
     return from_us > revoked_us ? from_us : (revoked_us / SECOND_US + 1) * SECOND_US;
 }
 
-void agent_certificates_answer(struct link *l, const char *request)
+static void give(struct link *l, const char *request)
 {
-    struct master *m = l->hub->m;
-    const struct agent_certificates *x = m->certificates;
-    int64_t now_us = clock_monotonic_us();
+    const struct agent_certificates *x = l->hub->m->certificates;
+    int64_t from_us = begin_of(x, l->agent_id, clock_now_us()), until_us = from_us + x->life_us;
+    cleanup_free char *certificate = NULL;
     cleanup_error struct error err = ERROR_INIT;
-    if (!x) {
-        refuse_request(l, "this master gives no certificates");
-        return;
-    }
-    if (l->certifying || (l->certified_us && now_us - l->certified_us < PAUSE_US)) {
-        refuse_request(l, "the agent asks for a certificate more often than once a second");
-        return;
-    }
-    int64_t from_us = begin_of(x, l->agent_id, clock_now_us());
-    struct certification *c = must_calloc(1, sizeof(*c));
-    *c = (struct certification){.m = m, .serial = l->serial, .until_us = from_us + x->life_us};
-    snprintf(c->agent_id, sizeof(c->agent_id), "%s", l->agent_id);
-    l->certified_us = now_us;
-    if (authority_sign(x->authority, request, c->agent_id, from_us, c->until_us, &c->certificate, &err) < 0) {
+    if (authority_sign(x->authority, request, l->agent_id, from_us, until_us, &certificate, &err) < 0) {
         refuse_request(l, error_msg(&err));
-        free(c);
         return;
     }
-    l->certifying = true;
-    struct writer_job job = {store_certification, certification_done, c, .must = true};
-    writer_submit(m->writer, &job, 1);
+    l->given_until_us = until_us;
+    send_answer(l, certificate, NULL);
+}
+
+void agent_certificates_answer(struct link *l, const struct wire_link_certificate_request *request)
+{
+    int64_t now_us = clock_monotonic_us();
+    if (!l->hub->m->certificates) {
+        refuse_request(l, "this master gives no certificates");
+    } else if (request->taken) {
+        if (l->given_until_us)
+            note_certificate(l->hub->m, l->agent_id, l->given_until_us);
+        l->given_until_us = 0;
+    } else if (l->certified_us && now_us - l->certified_us < PAUSE_US) {
+        refuse_request(l, "the agent asks for a certificate more often than once a second");
+    } else {
+        l->certified_us = now_us;
+        give(l, request->request ? request->request : "");
+    }
 }

@@ -2,7 +2,7 @@
  * directory. It signs a certificate for each agent that has joined over TLS, for a key that the agent has made itself.
  * The agent shows the certificate beside its key (agent_keys.h) at each connection, and asks for another one in time.
  *
- *   off       no certificates; also without TLS, and with resource_manager.client_ca, which then decides
+ *   none      no certificates; also without TLS, and with resource_manager.client_ca, which then decides
  *   accept    a certificate that cannot be used is a warning at both ends, and the agent is given another one
  *   require   an agent that has been given a certificate must show one that can be used
  *
@@ -25,8 +25,9 @@ struct link;
 struct master;
 struct store;
 struct wire_link_agent_hello;
+struct wire_link_certificate_request;
 
-/* Reads the authority of the file, or makes it. *ret: NULL if certificates are off. */
+/* Reads the authority of the file, or makes it. *ret: NULL if there are to be none. */
 int agent_certificates_new(const struct config *c, const char *file, struct agent_certificates **ret,
                            struct error *err);
 void agent_certificates_free(struct agent_certificates *x); /* x may be NULL */
@@ -39,7 +40,7 @@ int agent_certificates_load(struct agent_certificates *x, struct store *db, stru
 
 /* Looks at what the agent has shown. ERR_FORBIDDEN: it is refused. *ret_problem: why what it has shown is of no use and
  * is passed over; NULL: there is nothing to say. The text lives in the arena. */
-int agent_certificates_check(const struct master *m, const struct http_request *http, const char *agent_id,
+int agent_certificates_check(struct master *m, const struct http_request *http, const char *agent_id,
                              const struct agent_entry *entry, struct arena *a, const char **ret_problem,
                              struct error *err);
 /* Whether the agent has shown a certificate of its own that was revoked. */
@@ -50,8 +51,8 @@ const char *agent_certificates_refuse_program(const struct master *m, const stru
 
 /* ---- its certificate ---- */
 
-/* Answers the agent's request for a certificate, after it was noted in the store. */
-void agent_certificates_answer(struct link *l, const char *request);
+/* Answers the agent's request for a certificate, or hears that the agent has taken the one that it was given. */
+void agent_certificates_answer(struct link *l, const struct wire_link_certificate_request *request);
 /* All certificates that the agent has at this time are revoked, and that is stored. */
 void agent_certificates_revoked(struct agent_certificates *x, const char *agent_id, int64_t revoked_us);
 

@@ -38,8 +38,8 @@ struct link {
     struct mux_link *streams;  /* byte streams to ports of tasks; NULL: the agent's program knows none */
     char version[64];          /* of the agent's program, as it says */
     char *certificate_problem; /* why the certificate that it has shown is passed over; NULL: there is nothing to say */
-    bool certifying;           /* a certificate for it is being stored */
-    int64_t certified_us;      /* when it was last given one, by the monotonic clock; 0: not yet */
+    int64_t given_until_us; /* the end of the certificate that it was given and has not taken yet; 0: there is none */
+    int64_t certified_us;   /* when it last asked for one, by the monotonic clock; 0: not yet */
     STAILQ_HEAD(, held) held;
     size_t held_bytes;
     UT_hash_handle hh;

@@ -446,7 +446,7 @@ void link_hear(struct link *l, struct agent_inbox_message *received)
     else if (in->ready)
         on_ready(l, in->ready);
     else if (in->certificate_request)
-        agent_certificates_answer(l, in->certificate_request->request ? in->certificate_request->request : "");
+        agent_certificates_answer(l, in->certificate_request);
     else if (in->metrics)
         agent_metrics_take(l->hub->m, l->agent_id, in->metrics, &received->arena);
 }

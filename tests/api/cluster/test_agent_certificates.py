@@ -4,13 +4,14 @@ import os
 import re
 import signal
 import stat
+import struct
 import subprocess
 
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from support.certificates import Authority
-from support.cluster import BUILD, PASSWORD, Cluster, wait_for
+from support.cluster import BUILD, PASSWORD, SANITIZED, Cluster, wait_for
 from support.det import run_det
 
 
@@ -129,10 +130,10 @@ def test_each_way_to_join_leads_to_a_certificate_that_is_shown_from_then_on(secu
     wait_for("it to ask anew", lambda: [a["id"] for a in c.get("/api/v1/pending-agents").json["agents"]] == ["by-token"])
 
 
-def test_a_cluster_without_tls_or_with_certificates_off_gives_none(new_cluster, secured):
+def test_a_cluster_without_tls_or_with_certificates_switched_off_gives_none(new_cluster, secured):
     plain = started(new_cluster("plain"))
     plain.start_agent("node")
-    off = secured("off", agent_certificates="off")
+    off = secured("off", agent_certificates="none")
     off.start_agent("node", token_file="", token=new_token(off))
     for c in (plain, off):
         assert "certificateExpiry" not in c.get("/api/v1/agents/node").json["agent"]
@@ -140,7 +141,7 @@ def test_a_cluster_without_tls_or_with_certificates_off_gives_none(new_cluster, 
 
 
 def test_agents_that_have_joined_before_get_theirs_without_a_word(secured):
-    c = secured(agent_certificates="off")
+    c = secured(agent_certificates="none")
     c.start_agent("node", token_file="", token=new_token(c))
     wait_for("the agent's key", lambda: "link.key" in log_of(c))
     restart_master(c, agent_certificates="require")
@@ -252,6 +253,12 @@ def test_certificates_of_an_authority_that_is_gone(secured, mode):
         assert not said_anew(c, "link.up")
 
 
+def checked(c, name="node"):
+    """The word and text that determined-agent check says of the certificate."""
+    done = subprocess.run([BUILD / "determined-agent", "check", "--config-file", c.dir / f"{name}.yaml"], capture_output=True, text=True)
+    return re.search(r"^(\w+) +certificate +(.*)$", done.stdout, re.M)[0]
+
+
 @pytest.mark.parametrize("spoil, words", [
     (lambda pem: "garbage", "holds no certificate in PEM form"),
     (lambda pem: pem[pem.index("-----BEGIN CERTIFICATE"):], "holds no private key in PEM form"),
@@ -261,7 +268,9 @@ def test_an_agent_whose_file_is_damaged_asks_for_another_certificate(secured, sp
     c = secured()
     join(c)
     c.stop_agent("node")
+    assert re.search(r"ok.*valid until 20.*agent\.pem", checked(c))
     pem_of(c).write_text(spoil(pem_of(c).read_text()))
+    assert "warning" in checked(c) and words in checked(c)
     come_back(c)
     assert said_anew(c, words)
     wait_for("another certificate", lambda: said_anew(c, "link.certificate file="))
@@ -324,3 +333,55 @@ def test_settings_that_make_no_sense_are_refused(tmp_path, tls, manager, words):
         (c.dir / "master.yaml").write_text(json.dumps(c.config))
         done = subprocess.run([BUILD / "determined-master", "config", "check", c.dir / "master.yaml"], capture_output=True, text=True)
         assert done.returncode != 0 and words in done.stdout + done.stderr, done
+
+
+# ---- clocks ----
+
+
+@pytest.fixture
+def wrong_clock(tmp_path):
+    """The environment of a program whose clock is wrong by so many days."""
+    if SANITIZED:
+        pytest.skip("a sanitizer's library must be the first that is loaded")
+
+    def make(days):
+        path = tmp_path / f"clock{days}"
+        path.write_bytes(struct.pack("=q", days * 86400))
+        return {"LD_PRELOAD": str(BUILD / "tests/support/clock_shim.so"), "DET_TEST_CLOCK": str(path)}
+
+    return make
+
+
+@pytest.mark.parametrize("days", [-30, 30])
+def test_the_clock_of_an_agent_does_not_matter(secured, wrong_clock, days):
+    c = secured(agent_certificates="require")
+    c.env.update(wrong_clock(days))
+    join(c)
+    first = certificate_of(c).serial_number
+    c.stop_agent("node")
+    come_back(c)
+    wait_for("the connection", lambda: said_anew(c, "link.up"))
+    c.stop_agent("node")
+    assert certificate_of(c).serial_number == first, "it is young by the master's clock"
+
+
+@pytest.mark.parametrize("days, says", [
+    (-1, r"the agent's certificate is not valid yet: it begins at 20.*, and the master's clock says 20.* \(compare it with the right time\)"),
+    (8, r"the agent's certificate has expired: it was valid until 20.*, and the master's clock says 20"),
+])
+def test_a_master_whose_clock_is_wrong_names_both_times(secured, wrong_clock, days, says):
+    c = secured(agent_certificates="require")
+    join(c)
+    c.stop_agent("node")
+    c.stop_master()
+    right = dict(c.env)
+    c.env.update(wrong_clock(days))
+    c.start_master()
+    come_back(c, wait=False)
+    wait_for("the agent's word", lambda: re.search("link.down .*" + says, log_of(c)))
+    wait_for("the master's word", lambda: re.search("agent.refused id=node reason=.*" + says, c.master_log()))
+    c.stop_agent("node")
+    c.stop_master()
+    c.env = right
+    started(c)
+    come_back(c)

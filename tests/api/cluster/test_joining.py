@@ -145,6 +145,7 @@ def test_a_join_token_lets_in_as_many_agents_as_it_says_and_into_its_pool(cluste
     assert made["joinToken"]["uses"] == 0 and made["joinToken"]["usesMax"] == 1
     cluster.start_agent("one", token_file="", token=made["token"])
     assert pool_of(cluster, "one") == ["gpu"]
+    wait_for("its key, with which the use is counted", lambda: "link.key" in log_of(cluster, "one"))
     [row] = cluster.get("/api/v1/join-tokens").json["joinTokens"]
     assert (row["uses"], row["resourcePool"], row["description"]) == (1, "gpu", "rack 7")
     cluster.start_agent("two", wait=False, token_file="", token=made["token"])

@@ -383,6 +383,7 @@ static void test_agent__decisions_outlive_its_connection(void **state)
                            .slot_draining = {false, true},
                            .disabled_slot_n = 2,
                            .disabled_reason = "new disks",
+                           .label = "rack 3",
                            .trouble = {{3, "its driver reported \"Xid 79\""}, {11, ""}},
                            .trouble_n = 2,
                            .trouble_us = 99,

@@ -1,18 +1,16 @@
-#include "agent/certificate.h"
+#include "agent/own_certificate.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/system/files.h"
-#include "common/system/log.h"
 #include "net/tls/certificate.h"
 
 #define CERTIFICATE_FILE "agent.pem"
 
-static int read_own(struct certificate *c, struct error *err)
+static int read_own(struct own_certificate *c, struct error *err)
 {
     struct certificate_facts facts;
     if (certificate_read(c->file, &facts, err) < 0)
@@ -26,50 +24,47 @@ static int read_own(struct certificate *c, struct error *err)
     return 0;
 }
 
-void certificate_load(struct certificate *c, const struct agent_config *config)
+int own_certificate_load(struct own_certificate *c, const struct agent_config *config, struct error *err)
 {
-    cleanup_error struct error err = ERROR_INIT;
-    *c = (struct certificate){.config = config, .file = path_join(config->data_dir, CERTIFICATE_FILE)};
-    if (!certificate_is_wanted(c) || access(c->file, F_OK) < 0)
-        return;
-    if (read_own(c, &err) < 0)
-        log_warning("link.certificate_unusable", "reason=%s action=\"asking the master for another one\"",
-                    log_quote(error_msg(&err)));
+    *c = (struct own_certificate){.config = config, .file = path_join(config->data_dir, CERTIFICATE_FILE)};
+    return own_certificate_is_wanted(c)
+               ? read_own(c, err)
+               : error_set(err, ERR_NOT_FOUND, "this agent takes no certificate of the master");
 }
 
-static void drop_request(struct certificate *c)
+static void drop_request(struct own_certificate *c)
 {
     certificate_free_key(c->requested_key);
     c->requested_key = NULL;
 }
 
-void certificate_release(struct certificate *c)
+void own_certificate_release(struct own_certificate *c)
 {
     drop_request(c);
     free(c->file);
 }
 
-const char *certificate_file(const struct certificate *c)
+const char *own_certificate_file(const struct own_certificate *c)
 {
     return c->usable ? c->file : NULL;
 }
 
-void certificate_forget(struct certificate *c)
+void own_certificate_forget(struct own_certificate *c)
 {
     c->usable = false;
 }
 
-bool certificate_is_wanted(const struct certificate *c)
+bool own_certificate_is_wanted(const struct own_certificate *c)
 {
     return c->config->tls && !*c->config->tls_client_cert;
 }
 
-void certificate_set_clock(struct certificate *c, int64_t master_us)
+void own_certificate_set_clock(struct own_certificate *c, int64_t master_us)
 {
     c->clock_offset_us = master_us - clock_monotonic_us();
 }
 
-int64_t certificate_renewal_in_us(const struct certificate *c)
+int64_t own_certificate_renewal_in_us(const struct own_certificate *c)
 {
     if (!c->usable)
         return 0;
@@ -78,13 +73,13 @@ int64_t certificate_renewal_in_us(const struct certificate *c)
     return in_us > 0 ? in_us : 0;
 }
 
-int certificate_request(struct certificate *c, char **ret, struct error *err)
+int own_certificate_request(struct own_certificate *c, char **ret, struct error *err)
 {
     drop_request(c);
     return certificate_request_make(&c->requested_key, ret, err);
 }
 
-int certificate_take(struct certificate *c, const char *pem, struct error *err)
+int own_certificate_take(struct own_certificate *c, const char *pem, struct error *err)
 {
     struct certificate_facts facts;
     if (!c->requested_key)
