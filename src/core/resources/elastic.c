@@ -266,7 +266,7 @@ void elastic_saw_machine(const struct agent *agent)
 {
     struct pool *p = agent->pool;
     struct elastic *e = p->elastic;
-    if (!e)
+    if (!e || (e->has_seen && needs_fit(&agent->has, &e->largest)))
         return;
     count_those_with_needs(p, -1); /* what was counted may count no more, and what was not counted may count now */
     e->has_seen = true;
