@@ -277,6 +277,11 @@ void elastic_saw_machine(const struct agent *agent)
     count_those_with_needs(p, 1);
 }
 
+struct sched_needs elastic_largest(const struct pool *p)
+{
+    return p->elastic ? p->elastic->largest : (struct sched_needs){0};
+}
+
 bool elastic_could_have(const struct pool *p, const struct sched_needs *needs)
 {
     return p->elastic && machine_has_needs(p->elastic, &(struct sched_request){.needs = *needs});
