@@ -284,6 +284,8 @@ static void test_needs__no_machine_is_launched_again_for_what_it_cannot_hold(voi
     assert_int_equal(sim_experiment_state(sim, 2), RUN_COMPLETED);
     assert_in_range(sim->provider.launched, 1, 2);
     assert_int_equal(machines_n(sim), 0);
+    assert_trial_waits_because(sim, 1,
+                               "needs 32 GiB of memory: the largest agent of pool default has 16 GiB for tasks");
     int before = sim->provider.launched;
     sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 1, .needs = needs_of(2, 0)});
     sim_run(sim, 10000);

@@ -735,7 +735,7 @@ static void test_random__decides_as_the_obvious_one(void **state)
         assert_true(lacks[i] > 0 || passes < 20000);
     }
     printf("# %ld containers placed that need cores or memory\n", needy);
-    assert_true(needy > passes / 100);
+    assert_true(needy > passes / 100 || passes < 20000);
     assert_true(borrowed > passes / 1000 || passes < 20000);
     assert_true(placed > passes / 20 && gangs > passes / 1000 && released > passes / 50);
 }

@@ -210,10 +210,10 @@ static void add_asked(const struct sched_request *r, struct strbuf *out)
     strbuf_adds(out, r->slots > 1 && !r->single_agent ? " on each of its agents: " : ": ");
 }
 
-/* The most cores, and the most memory, of an agent of the pool. */
+/* The most cores, and the most memory, of an agent of the pool, or of a machine that an elastic pool has launched. */
 static struct sched_needs largest_machine(const struct core *c, const struct pool *p)
 {
-    struct sched_needs most = {0};
+    struct sched_needs most = elastic_largest(p);
     for (const struct agent *agent = c->agents; agent; agent = agent->hh.next) {
         if (agent->pool != p || agent->presence == AGENT_GONE)
             continue;
@@ -279,17 +279,17 @@ static void add_never(const struct core *c, const struct pool *p, const struct s
                       struct arena *a, struct core_wait_notes *notes, struct strbuf *out)
 {
     const struct agent_size *all = all_sizes(c, p, a, notes);
-    if (lacks != SCHED_LACKS_SLOTS && agents_could_hold(c, p, r, a)) {
+    if (r->slots > 0 && !sizes_could_hold(all, r, p->opts.sched.allow_heterogeneous_fits)) {
+        add_misfit(r, all, p, out);
+    } else if (r->slots == 0 && lacks == SCHED_LACKS_SLOTS) {
+        strbuf_addf(out, "needs no slot: no agent of pool %s takes tasks without slots (max_aux_containers_per_agent)",
+                    p->name);
+    } else if (needs_any(&r->needs) && !agents_could_hold(c, p, r, a)) {
+        add_needs_misfit(c, p, r, out);
+    } else if (lacks != SCHED_LACKS_SLOTS) {
         add_asked(r, out);
         strbuf_addf(out, "the agents of pool %s that have as much take no new work (disabled, draining or lost)",
                     p->name);
-    } else if (lacks != SCHED_LACKS_SLOTS) {
-        add_needs_misfit(c, p, r, out);
-    } else if (r->slots == 0) {
-        strbuf_addf(out, "needs no slot: no agent of pool %s takes tasks without slots (max_aux_containers_per_agent)",
-                    p->name);
-    } else if (!sizes_could_hold(all, r, p->opts.sched.allow_heterogeneous_fits)) {
-        add_misfit(r, all, p, out);
     } else {
         add_need(r, out);
         strbuf_addf(out, "too many slots of pool %s take no new work (disabled, draining or lost)", p->name);

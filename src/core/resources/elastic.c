@@ -266,7 +266,7 @@ void elastic_saw_machine(const struct agent *agent)
 {
     struct pool *p = agent->pool;
     struct elastic *e = p->elastic;
-    if (!e)
+    if (!e || (e->has_seen && needs_fit(&agent->has, &e->largest)))
         return;
     count_those_with_needs(p, -1); /* what was counted may count no more, and what was not counted may count now */
     e->has_seen = true;
@@ -275,6 +275,11 @@ void elastic_saw_machine(const struct agent *agent)
     if (agent->has.memory_bytes > e->largest.memory_bytes)
         e->largest.memory_bytes = agent->has.memory_bytes;
     count_those_with_needs(p, 1);
+}
+
+struct sched_needs elastic_largest(const struct pool *p)
+{
+    return p->elastic ? p->elastic->largest : (struct sched_needs){0};
 }
 
 bool elastic_could_have(const struct pool *p, const struct sched_needs *needs)

@@ -28,6 +28,9 @@ void elastic_touch(struct pool *p, const struct agent *agent);
 void elastic_waits(struct pool *p, const struct sched_request *r, int by);
 /* Has to be called when an agent has connected and has told what its machine has. */
 void elastic_saw_machine(const struct agent *agent);
+/* Returns the most cores and the most memory of the machines that a pool has launched since the master started; nothing
+ * if none is known, or if the pool is not elastic. */
+struct sched_needs elastic_largest(const struct pool *p);
 /* Returns whether machines that an elastic pool launches have so many cores and so much memory, as far as is known. */
 bool elastic_could_have(const struct pool *p, const struct sched_needs *needs);
 /* Has to be called when the job's max_slots has changed. */

@@ -122,6 +122,18 @@ def test_a_master_that_was_killed_counts_as_before(cluster):
     assert held(cluster) == (0, 1 << 30)
 
 
+def test_with_launch_error_what_no_machine_can_hold_is_refused(tmp_path):
+    with Cluster(tmp_path, {"launch_error": True}) as c:
+        c.start_master()
+        c.login()
+        c.start_agent(slots=1, reserved={"memory": RESERVED})
+        expected = "needs 64 GiB of memory: the largest agent of pool default has 2 GiB for tasks"
+        assert expected in error_of(launch(c, expect=400, resources={"slots": 1, "memory": "64 GiB"}))
+        config = c.experiment_config(resources={"slots_per_trial": 1, "memory": "64 GiB"})
+        assert expected in error_of(c.post("/api/v1/experiments", {"config": json.dumps(config), "activate": True}), 400)
+        assert c.get("/api/v1/experiments").json["experiments"] == []
+
+
 @limits
 def test_a_task_that_uses_more_than_it_asked_for_is_ended_and_told(cluster):
     made = launch_id(cluster, entrypoint=["python3", "-c", "x = bytearray(300 << 20); print('CAME-THROUGH')"],

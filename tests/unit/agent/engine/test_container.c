@@ -58,11 +58,13 @@ static void test_container__limits_that_an_engine_cannot_set_are_not_asked_for(v
     struct engine able = {.limits_memory = true, .limits_processes = true}, unable = {0};
     struct container_order o = plain_order();
     o.memory_bytes = 1000;
+    o.cpus = 2.5;
     o.processes = 5;
     o.shm_bytes = 500;
     cleanup_json struct json_object *body = NULL, *other = NULL;
     struct json_object *host = host_of(&able, &o, &body);
     assert_string_equal(print(json_object_object_get(host, "Memory")), "1000");
+    assert_string_equal(print(json_object_object_get(host, "NanoCpus")), "2500000000");
     assert_string_equal(print(json_object_object_get(host, "PidsLimit")), "5");
     assert_string_equal(print(json_object_object_get(host, "ShmSize")), "500");
     host = host_of(&unable, &o, &other);

@@ -134,6 +134,7 @@ static void test_taskspec__comes_back_and_refuses_every_shorter_form(void **stat
         .image = "a/b:1",
         .engine = "docker",
         .own_processes = true,
+        .limit = {.memory_bytes = 7, .memory_asked = true},
         .shm_bytes = UINT64_C(5) << 40,
         .place = (struct taskspec_place[]){{"/data", 7, UINT64_MAX}},
         .place_n = 1,
@@ -161,6 +162,7 @@ static void test_taskspec__comes_back_and_refuses_every_shorter_form(void **stat
     assert_int_equal(got.place_n, 1);
     assert_string_equal(got.place[0].target, "/data");
     assert_true(got.place[0].dev == 7 && got.place[0].ino == UINT64_MAX);
+    assert_true(got.limit.memory_bytes == 7 && got.limit.memory_asked);
     assert_true(got.own_processes && !got.isolated && got.shm_bytes == s.shm_bytes);
     assert_string_equal(got.passwd_line, s.passwd_line);
     for (size_t n = 0; n < out.n; n++)

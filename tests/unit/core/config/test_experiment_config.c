@@ -242,7 +242,8 @@ static void test_reading__takes_what_the_document_says(void **state)
     cleanup_arena struct arena a = ARENA_INIT;
     cleanup_json struct json_object *v = tree(
         "labels: [a, b]\nentrypoint: [x, y]\nrecords_per_epoch: 9007199254740992\nmin_validation_period: {epochs: 2}\n"
-        "resources: {slots_per_trial: 4, max_slots: 0, weight: 0.5, memory_limit: 1 GiB, is_single_node: false}\n"
+        "resources: {slots_per_trial: 4, max_slots: 0, weight: 0.5, memory_limit: 1 GiB, is_single_node: false,\n"
+        "  cpus: 2.5, memory: 4 GiB}\n"
         "searcher: {name: adaptive_asha, metric: m, mode: aggressive, bracket_rungs: [3, 2], max_length: 7, smaller_is_better: false}\n"
         "checkpoint_storage: {type: directory, container_path: /c}\n"
         "bind_mounts: [{host_path: /h, container_path: /c, read_only: true}, {host_path: /i, container_path: /j}]\n"
@@ -260,6 +261,7 @@ static void test_reading__takes_what_the_document_says(void **state)
     assert_true(x.resources.has_max_slots && x.resources.max_slots == 0);
     assert_true(x.resources.weight == 0.5);
     assert_int_equal(x.resources.memory_limit_bytes, 1 << 30);
+    assert_true(x.resources.cpus == 2.5 && x.resources.memory_bytes == INT64_C(4) << 30);
     assert_true(x.resources.has_is_single_node && !x.resources.is_single_node);
     assert_int_equal(x.searcher.kind, EXP_SEARCHER_ADAPTIVE_ASHA);
     assert_int_equal(x.searcher.mode, EXP_SEARCHER_MODE_AGGRESSIVE);

@@ -149,9 +149,10 @@ static void test_taskconf__has_typed_values(void **state)
     struct cluster k;
     cluster_init(&k, TASK_KIND_NOTEBOOK);
     cleanup_taskconf struct taskconf *c = prepare(
-        &k, "{description: mine, idle_timeout: 30m, notebook_idle_type: activity, work_dir: /w, debug: true,"
-            " resources: {slots: 4, priority: 7, weight: 2.5, memory_limit: 2 GiB, devices: ['/dev/a:/dev/b']},"
-            " environment: {environment_variables: {gpu: [X=1]}, proxy_ports: [{proxy_port: 8000, proxy_tcp: true}]}}");
+        &k,
+        "{description: mine, idle_timeout: 30m, notebook_idle_type: activity, work_dir: /w, debug: true,"
+        " resources: {slots: 4, priority: 7, weight: 2.5, memory_limit: 2 GiB, cpus: 0.25, memory: 1g, devices: ['/dev/a:/dev/b']},"
+        " environment: {environment_variables: {gpu: [X=1]}, proxy_ports: [{proxy_port: 8000, proxy_tcp: true}]}}");
     const struct task_values *v = &c->values;
     size_t n;
     assert_string_equal(v->description, "mine");
@@ -159,6 +160,7 @@ static void test_taskconf__has_typed_values(void **state)
     assert_int_equal(v->resources.priority, 7);
     assert_true(v->resources.weight == 2.5);
     assert_int_equal(v->resources.memory_limit_bytes, INT64_C(2) << 30);
+    assert_true(v->resources.cpus == 0.25 && v->resources.memory_bytes == 1 << 30);
     assert_string_equal(v->resources.resource_pool, "default");
     assert_string_equal(v->resources.devices[0].container_path, "/dev/b");
     assert_int_equal(v->notebook_idle_type, TASK_NOTEBOOK_IDLE_TYPE_ACTIVITY);
