@@ -188,7 +188,8 @@ static void test_config__a_silence_of_agents_has_room_for_whole_pings(void **sta
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         cleanup_strbuf struct strbuf file = STRBUF_INIT, expected = STRBUF_INIT;
         strbuf_addf(&file, "resource_manager: {agent_link_timeout: %s}\n", bad[i]);
-        strbuf_addf(&expected, "FILE:1:40: resource_manager.agent_link_timeout: must be from 4s to 1h, found %s", bad[i]);
+        strbuf_addf(&expected, "FILE:1:40: resource_manager.agent_link_timeout: must be from 4s to 1h, found %s",
+                    bad[i]);
         write_config(file.s);
         expect_mistakes(master_config_keys, (char *[]){NULL}, (char *[]){NULL}, ERR_INVALID, expected.s);
     }
