@@ -94,8 +94,13 @@ def test_apptainer_is_looked_for_on_path(check, tmp_path):
     assert status != 0 and f"no program apptainer on PATH ({tmp_path})" in found["containers"] and "install it" in found["containers"]
     (tmp_path / "apptainer").write_text("#!/bin/sh\n")
     (tmp_path / "apptainer").chmod(0o755)
-    _, found = check(container_runtime="apptainer", env={"PATH": str(tmp_path)})
+    _, found = check(container_runtime="apptainer", container_images_trusted=True, env={"PATH": str(tmp_path)})
     assert found["containers"].startswith("ok") and str(tmp_path / "apptainer") in found["containers"]
+    status, found = check(container_runtime="apptainer", env={"PATH": str(tmp_path)})
+    if os.geteuid() == 0:
+        assert status != 0 and "this agent is root" in found["containers"] and "as an ordinary user" in found["containers"]
+    else:
+        assert found["containers"].startswith("ok")
 
 
 def test_a_machine_without_python_or_driver(check, tmp_path):

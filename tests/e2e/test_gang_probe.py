@@ -125,14 +125,28 @@ def test_a_slow_link_fails_the_probe(cluster, hosts):
     assert cluster.wait_experiment(x)["state"] == "STATE_COMPLETED", log_of(cluster, x)
 
 
-def test_a_task_cannot_accuse_machines_once_the_probe_is_over(cluster):
-    accuse = ("import urllib.request, os, json\nimport determined as det\n"
-              "i = det.get_cluster_info()\n"
-              "q = urllib.request.Request(f'{i.master_url}/api/v1/allocations/{i.allocation_id}/gang_probe', method='POST',\n"
-              "    data=json.dumps({'failed': True, 'badAgents': [i.agent_id], 'report': 'it is bad'}).encode(),\n"
-              "    headers={'Authorization': f'Bearer {i.session_token}'})\n"
-              "try:\n    urllib.request.urlopen(q)\nexcept OSError as e:\n    print('answer', e.code, e.read(), flush=True)\n")
-    x = over(cluster, 2, accuse)
+# Reports what it likes, as a program of a user may try to.
+ACCUSING = """
+import json, urllib.request
+import determined as det
+i = det.get_cluster_info()
+for body in [{"report": ""}, {"report": "x" * 4097}, {"report": "two\\nlines"}, {"failed": True, "badAgents": [i.agent_id], "report": "it is bad"}]:
+    q = urllib.request.Request(f"{i.master_url}/api/v1/allocations/{i.allocation_id}/gang_probe", method="POST", data=json.dumps(body).encode(),
+                               headers={"Authorization": f"Bearer {i.session_token}"})
+    try:
+        urllib.request.urlopen(q)
+        print("taken", flush=True)
+    except OSError as e:
+        print("answer", e.code, e.read().decode(), flush=True)
+"""
+
+
+@pytest.mark.parametrize("n, why", [(2, "was reported already"), (1, "is not probed")])
+def test_a_task_cannot_accuse_machines_once_the_probe_is_over_or_where_there_is_none(cluster, n, why):
+    x = over(cluster, n, ACCUSING)
     assert cluster.wait_experiment(x)["state"] == "STATE_COMPLETED", log_of(cluster, x)
-    assert log_of(cluster, x).count("answer 409") == 2 and "was reported already" in log_of(cluster, x)
-    assert reason(cluster, "host0") == reason(cluster, "host1") == ""
+    log = log_of(cluster, x)
+    assert log.count("answer") == 4 * n and "taken" not in log, log
+    assert log.count("must have 1 to 4096 bytes, found 0") == log.count("found 4097") == log.count("one line without control") == n, log
+    assert log.count(why) == n, log
+    assert all(reason(cluster, f"host{i}") == "" for i in range(3))

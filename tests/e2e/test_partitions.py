@@ -78,7 +78,7 @@ def test_a_task_goes_on_if_its_agent_comes_back_in_time(hosts, place, tmp_path):
             with pulled(hosts, 1):
                 wait_for("the cut to be noticed", lambda cut=cut: cluster.master_log().count("agent.disconnected id=host1") == cut)
                 wait_for("the agent to notice, too", lambda cut=cut: agent_log(cluster, 1).count("no word from the peer for 4 s") == cut)
-                reached = [wait_for("a count", lambda r=r: counted(place, r)) for r in (0, 1)]
+                reached = [counted(place, r) for r in (0, 1)]
                 wait_for("both to go on", lambda reached=reached: all(counted(place, r) > reached[r] + 50 for r in (0, 1)))
             wait_for("the agent to be back", lambda: cluster.get("/api/v1/agents/host1").json["agent"]["registeredTime"])
         (place / "end").write_text("")
@@ -100,7 +100,7 @@ def test_a_task_is_restarted_elsewhere_if_its_agent_comes_back_too_late_and_ends
             wait_cut(cluster, gone)
             wait_for("the trial to go on elsewhere", lambda: both(place, run=2))
             # Nobody can tell the task behind the cut to end, and it does no harm: it goes on.
-            reached = [wait_for("a count", lambda r=r: counted(place, r)) for r in (0, 1)]
+            reached = [counted(place, r) for r in (0, 1)]
             assert tasks_of(hosts, gone)
             wait_for("the task behind the cut", lambda: any(counted(place, r) > reached[r] + 20 for r in (0, 1)))
         wait_for("the agent to be back", lambda: cluster.get(f"/api/v1/agents/host{gone}").json["agent"].get("registeredTime"))

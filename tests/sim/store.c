@@ -17,6 +17,24 @@
         (n) += (insert); \
     } while (0)
 
+static struct experiment_row *stored_experiment(struct sim_store *s, int32_t id)
+{
+    for (size_t i = 0; i < s->experiment_n; i++)
+        if (s->experiment[i].id == id)
+            return &s->experiment[i];
+    return NULL;
+}
+
+static void apply_experiment(struct sim_store *s, const struct core_effect *e)
+{
+    struct experiment_row *now = stored_experiment(s, e->experiment->id);
+    if (now)
+        free((char *)now->failure);
+    APPLY(s->experiment, s->experiment_n, e->experiment, e->insert, s->experiment[i_].id == e->experiment->id);
+    now = stored_experiment(s, e->experiment->id);
+    now->failure = e->experiment->failure ? strdup(e->experiment->failure) : NULL;
+}
+
 static void apply_trial(struct sim_store *s, const struct core_effect *e)
 {
     struct trial_row *old = store_trial(s, e->trial->id);
@@ -96,7 +114,7 @@ static void apply_one(struct sim_store *s, const struct core_effect *e)
 {
     switch (e->type) {
     case CORE_PUT_EXPERIMENT:
-        APPLY(s->experiment, s->experiment_n, e->experiment, e->insert, s->experiment[i_].id == e->experiment->id);
+        apply_experiment(s, e);
         break;
     case CORE_PUT_TRIAL:
         apply_trial(s, e);
@@ -334,8 +352,10 @@ void store_free(struct sim_store *s)
         free((char *)s->launched[i].description);
     for (size_t i = 0; i < s->experiment_n; i++)
         strbuf_release(&s->events[i]);
-    for (size_t i = 0; i < s->experiment_n; i++)
+    for (size_t i = 0; i < s->experiment_n; i++) {
         free(s->snapshot[i]);
+        free((char *)s->experiment[i].failure);
+    }
     free(s->allocation);
     free(s->container);
     free(s);

@@ -428,7 +428,7 @@ static const char *start_gang(struct sim *sim)
     sim_set_quarantine(sim);
     for (int i = 0; i < 3; i++)
         sim_add_agent(sim, (const char *[]){"a1", "a2", "a3"}[i], 1);
-    sim_create(sim, &(struct sim_experiment){.slots = 2, .steps = 300, .max_restarts = 0});
+    sim_create(sim, &(struct sim_experiment){.slots = 2, .steps = 1000, .max_restarts = 0});
     sim_run(sim, 20);
     return is_on(sim, open_allocation(sim), "a1") ? "a1" : "a2";
 }
@@ -451,7 +451,7 @@ static void test_gang_probe__that_fails_places_the_trial_anew_and_takes_a_bad_ho
                         "to launch the container: the machine cannot be reached");
     assert_false(is_on(sim, open_allocation(sim), bad));
     assert_true(probed(sim, NULL, NULL));
-    sim_run(sim, 60000);
+    sim_run(sim, 200000);
     assert_int_equal(sim_experiment_state(sim, 1), RUN_COMPLETED);
     assert_int_equal(sim_trial(sim, 1)->restarts, 0);
 }
@@ -467,8 +467,21 @@ static void test_gang_probe__nobody_is_put_into_quarantine_if_it_is_not_clear_wh
     for (int i = 0; i < 3; i++)
         assert_string_equal(reason_of(sim, (const char *[]){"a1", "a2", "a3"}[i]), "");
     assert_true(probed(sim, NULL, NULL));
-    sim_run(sim, 60000);
+    sim_run(sim, 200000);
     assert_int_equal(sim_experiment_state(sim, 1), RUN_COMPLETED);
+}
+
+static void test_gang_probe__that_never_succeeds_ends_the_trial_with_its_reason(void **state)
+{
+    struct sim *sim = *state;
+    start_gang(sim);
+    for (int i = 0; i < 20; i++) {
+        assert_true(probed(sim, "", NULL));
+        sim_run(sim, (i < 6 ? 1000 << i : 60000) + 100); /* the pause before the next launch, and a little more */
+    }
+    assert_int_equal(sim_experiment_state(sim, 1), RUN_ERROR);
+    assert_string_equal(sim->store->experiment[0].failure,
+                        "trial 1 could not be started 20 times in a row, the last time: the machine cannot be reached");
 }
 
 static void test_gang_probe__is_believed_once_about_its_own_agents_and_where_it_is_switched_on(void **state)
@@ -515,6 +528,7 @@ int main(void)
         TEST(test_quarantine__the_loss_of_half_of_a_pool_counts),
         TEST(test_gang_probe__that_fails_places_the_trial_anew_and_takes_a_bad_host_out),
         TEST(test_gang_probe__nobody_is_put_into_quarantine_if_it_is_not_clear_who_is_bad),
+        TEST(test_gang_probe__that_never_succeeds_ends_the_trial_with_its_reason),
         TEST(test_gang_probe__is_believed_once_about_its_own_agents_and_where_it_is_switched_on),
         TEST(test_second_connection__of_the_same_agent_is_refused),
     };

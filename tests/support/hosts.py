@@ -12,7 +12,8 @@ place, n = pathlib.Path(os.environ["PLACE"]), 0
 while not (place / "end").exists():
     n += 1
     print(f"line {run} {rank} {n}", flush=True)
-    (place / f"count{run}-{rank}").write_text(str(n))
+    (place / f"new{run}-{rank}").write_text(str(n))
+    (place / f"new{run}-{rank}").replace(place / f"count{run}-{rank}")  # whole, whenever this is killed
     time.sleep(0.01)
 """
 
@@ -40,7 +41,7 @@ def over(cluster, n, script, launcher="", **variables):
 
 def counted(place, rank, run=1):
     """How far a rank of COUNTING has come."""
-    with contextlib.suppress(OSError, ValueError):
+    with contextlib.suppress(FileNotFoundError):
         return int((place / f"count{run}-{rank}").read_text())
     return 0
 

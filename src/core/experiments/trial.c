@@ -288,7 +288,7 @@ static void run_again(struct core *c, struct trial *t)
 /* Asks for another allocation later. An agent that cannot launch the trial would fail again at once, and for ever, so
  * each attempt waits twice as long as the one before. After TRIAL_LAUNCHES_MAX attempts, which take a quarter of an
  * hour, the trial ends. */
-static void run_again_later(struct core *c, struct trial *t)
+static void run_again_later(struct core *c, struct trial *t, const char *why)
 {
     t->row.launch_failures++;
     record_touch(c, &t->record);
@@ -296,8 +296,8 @@ static void run_again_later(struct core *c, struct trial *t)
         trial_log(c, t, true, "Trial %d (Experiment %d) could not be started %d times in a row: giving up", t->row.id,
                   t->row.experiment_id, TRIAL_LAUNCHES_MAX);
         tell_failure(c, t,
-                     arena_printf(&c->out->arena, "trial %d could not be started %d times in a row", t->row.id,
-                                  TRIAL_LAUNCHES_MAX));
+                     arena_printf(&c->out->arena, "trial %d could not be started %d times in a row%s%s", t->row.id,
+                                  TRIAL_LAUNCHES_MAX, why ? ", the last time: " : "", why ? why : ""));
         end_trial(c, t, RUN_ERROR);
         return;
     }
@@ -354,11 +354,11 @@ static void log_not_counted(struct core *c, const struct trial *t, enum exit_kin
                   t->row.restarts, t->experiment->spec.max_restarts);
 }
 
-static void run_after_other_end(struct core *c, struct trial *t, enum exit_kind kind)
+static void run_after_other_end(struct core *c, struct trial *t, enum exit_kind kind, const char *why)
 {
     log_not_counted(c, t, kind);
     if (kind == EXIT_AGENT_ERROR)
-        run_again_later(c, t);
+        run_again_later(c, t, why);
     else
         run_again(c, t);
 }
@@ -381,6 +381,7 @@ void trial_allocation_ended(struct core *c, struct trial *t, const struct alloca
 {
     enum exit_kind kind = ended->exit_kind;
     bool out_of_time = t->allocation && t->allocation->out_of_time;
+    const char *why = t->allocation ? t->allocation->exit_text : NULL; /* freed after this call */
     t->allocation = NULL;
     if (run_state_is_terminal(t->row.state))
         return;
@@ -402,7 +403,7 @@ void trial_allocation_ended(struct core *c, struct trial *t, const struct alloca
     else if (is_task_failure(kind))
         handle_failure(c, t);
     else
-        run_after_other_end(c, t, kind);
+        run_after_other_end(c, t, kind, why);
 }
 
 /* ---- requests and reports ---------------------------------------------------------------------------------------- */

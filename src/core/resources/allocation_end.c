@@ -3,6 +3,7 @@
 
 #include <signal.h>
 
+#include "common/base/must.h"
 #include "common/base/strbuf.h"
 #include "common/config/schema.h"
 
@@ -214,6 +215,8 @@ void allocation_end(struct core *c, struct allocation *a, enum exit_kind kind, i
     a->row.exit_kind = kind;
     a->row.exit_code = code;
     a->row.end_us = c->now_us;
+    if (!a->exit_text && text)
+        a->exit_text = must_strdup(text);
     keep_run_time(a);
     allocation_raise_state(c, a, ALLOCATION_TERMINATED);
     log_end(c, a, text);

@@ -136,7 +136,7 @@ struct allocation {
     bool warned_of_max_time, out_of_time;
     int64_t killed_us; /* when a kill was last sent; 0: never */
     bool probed;       /* the probe of its machines was reported (gang_probe.h) */
-    char *exit_text;   /* why it ends, if its containers cannot say; NULL: they say it */
+    char *exit_text;   /* why it ends, as far as a sentence is known; NULL: none is */
     struct gather gather;
     TAILQ_ENTRY(allocation) in_pool, in_new;
     struct sched_request request;

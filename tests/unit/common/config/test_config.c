@@ -182,6 +182,22 @@ static void test_config__every_mistake_is_named_at_once_with_its_place(void **st
         "--db-user: needs a value");
 }
 
+static void test_config__a_silence_of_agents_has_room_for_whole_pings(void **state)
+{
+    static const char *const bad[] = {"3s", "61m", "0s"};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        cleanup_strbuf struct strbuf file = STRBUF_INIT, expected = STRBUF_INIT;
+        strbuf_addf(&file, "resource_manager: {agent_link_timeout: %s}\n", bad[i]);
+        strbuf_addf(&expected, "FILE:1:40: resource_manager.agent_link_timeout: must be from 4s to 1h, found %s",
+                    bad[i]);
+        write_config(file.s);
+        expect_mistakes(master_config_keys, (char *[]){NULL}, (char *[]){NULL}, ERR_INVALID, expected.s);
+    }
+    write_config("resource_manager: {agent_link_timeout: 4s}\n");
+    cleanup_config struct config *c = load_config(master_config_keys, (char *[]){NULL}, (char *[]){NULL});
+    assert_int_equal(config_duration_us(c, "resource_manager.agent_link_timeout"), 4000000);
+}
+
 static void test_config__mistakes_of_the_command_line_alone_are_usage_errors(void **state)
 {
     write_config("");
@@ -309,6 +325,7 @@ int main(void)
         TEST(test_config__underscores_find_the_longest_known_path),
         TEST(test_config__what_is_not_a_single_value_is_given_as_yaml),
         TEST(test_config__every_mistake_is_named_at_once_with_its_place),
+        TEST(test_config__a_silence_of_agents_has_room_for_whole_pings),
         TEST(test_config__mistakes_of_the_command_line_alone_are_usage_errors),
         TEST(test_config__broken_yaml_names_file_line_and_column),
         TEST(test_config__secrets_are_not_repeated_in_errors_or_prints),
