@@ -234,7 +234,7 @@ def subscribed(cluster):
 
 def keep_open(cluster, n, seconds):
     """Plays n dashboards; returns (requests, share of a core that the master took)."""
-    asked = measure(cluster, "asks", seconds=DASHBOARD_S)["asked"]
+    asked = measure(cluster, "asks", seconds=DASHBOARD_S, settled=40)["asked"]
     paces = requests_of(cluster, asked)
     streams = [subscribed(cluster) for _ in range(n)]
     boards, poll = {}, select.epoll()

@@ -152,12 +152,12 @@ const measurements = {
     return { samples };
   },
 
-  /** What an open dashboard asks the master for in a time: each request with how often. */
-  async asks(page, { url, seconds }) {
+  /** What an open dashboard asks the master for in a time, once it has seen that nothing changes: each request with how often. */
+  async asks(page, { url, seconds, settled }) {
     const asked = {};
     await page.goto(url);
     await page.locator(".line, .empty").first().waitFor();
-    await new Promise((resolve) => setTimeout(resolve, 3000));
+    await new Promise((resolve) => setTimeout(resolve, settled * 1000));
     page.on("request", (request) => {
       const { pathname, search } = new URL(request.url());
       if (request.method() === "GET") asked[pathname + search] = (asked[pathname + search] ?? 0) + 1;
