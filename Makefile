@@ -20,6 +20,7 @@
 ##  soak-launch      one of eight workers of a launcher killed, stopped or out of memory, a thousand times (DET_SOAK_LAUNCH=1000)
 ##  web-pictures     the ten pictures of docs/guide.md, in docs/pictures
 ##  web-shots        pictures of every page of the web interface, in both themes and both widths, in build/web-shots
+##  web-memory       pages that follow a log and the first page for an hour each: what their heap grows by (DET_WEB_FOLLOW_S=3600)
 ##  lint             layers and rooms, citations, format of C and Python, types
 ##  format           formats the C files as .clang-format says
 ##  contract-status  how much of the REST contract is served
@@ -33,6 +34,7 @@ FUZZ_API_SECONDS ?= 600
 SOAK_SECONDS ?= 3600
 FAULT_KILLS ?= 200
 DET_SOAK_LAUNCH ?= 1000
+DET_WEB_FOLLOW_S ?= 3600
 DET_SOAK_TORCHRUN ?= 20
 JOBS ?= $(shell nproc)
 VENV := .venv
@@ -46,7 +48,7 @@ AZURITE := tests/support/azurite
 BROWSER := tests/browser
 comma := ,
 
-.PHONY: all everything deps framework-deps apt-packages test-deps demo test test-frameworks horovod-deps test-horovod bench asan tsan clang soak fuzz fuzz-api memory nightly faults soak-launch web-shots web-pictures lint format contract-status cli-status run-cases install clean
+.PHONY: all everything deps framework-deps apt-packages test-deps demo test test-frameworks horovod-deps test-horovod bench asan tsan clang soak fuzz fuzz-api memory nightly faults soak-launch web-shots web-pictures web-memory lint format contract-status cli-status run-cases install clean
 .DEFAULT_GOAL := all
 
 build/build.ninja:
@@ -195,6 +197,10 @@ web-shots: test-deps everything
 # The guide shows these pictures, so they are committed. Make them again when a page in the guide looks different.
 web-pictures: test-deps everything
 	@$(PY) tests/web/shots.py --guide docs/pictures
+
+# A page that is open all day must not grow.
+web-memory: test-deps everything
+	@DET_WEB_FOLLOW_S=$(DET_WEB_FOLLOW_S) $(PY) bench/run.py web-memory
 
 lint: test-deps
 	@tools/lint

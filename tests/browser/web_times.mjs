@@ -8,8 +8,9 @@ const SCROLLED_PX = 90;
 const median = (list) => [...list].sort((a, b) => a - b)[Math.floor(list.length / 2)];
 const at95 = (list) => [...list].sort((a, b) => a - b)[Math.floor(list.length * 0.95)];
 
-/** Goes to a page of the interface as a link does, and returns how long it takes, in ms, until what the selector finds is painted. */
-const goUntil = (page, path, selector, { text = "", clear = true } = {}) => page.evaluate(([to, wanted, some, empty]) => new Promise((resolve) => {
+/** Goes to a page of the interface as a link does, and returns how long it takes, in ms, until something that the selector finds has the text and is
+ * painted. The page before has no such text. */
+const goUntil = (page, path, selector, text) => page.evaluate(([to, wanted, some]) => new Promise((resolve) => {
   const base = new URL(".", document.baseURI);
   const found = () => [...document.querySelectorAll(wanted)].some((element) => element.textContent.includes(some));
   const painted = () => requestAnimationFrame(() => setTimeout(() => resolve(performance.now() - begin)));
@@ -17,10 +18,8 @@ const goUntil = (page, path, selector, { text = "", clear = true } = {}) => page
   history.pushState(null, "", new URL(to, base));
   dispatchEvent(new Event("det:address"));
   const look = () => (found() ? painted() : requestAnimationFrame(look));
-  // What the page shows now may fit the selector, too: it must go first.
-  const gone = () => (empty && found() ? requestAnimationFrame(gone) : look());
-  gone();
-}), [path, selector, text, clear]);
+  look();
+}), [path, selector, text]);
 
 const measurements = {
   /** Cold: each run is a context of its own, which has nothing in its cache. */
@@ -52,14 +51,11 @@ const measurements = {
 
   /** From a press until the curves of all trials are painted; the scripts are there, as for whoever has seen one before. */
   async chart(page, { url, warm, path, runs, series }) {
-    await page.goto(url + warm);
-    await page.locator(".chart canvas").first().waitFor();
     const times = [];
     for (let i = 0; i < runs; i++) {
-      await page.reload();
+      await page.goto(url + warm);
       await page.locator(".chart canvas").first().waitFor();
-      times.push(await goUntil(page, path, ".chart .legend", { text: `and ${series - 24} more` }));
-      await goUntil(page, warm, ".chart canvas");
+      times.push(await goUntil(page, path, ".chart .legend", `and ${series - 24} more`));
     }
     return { times };
   },
@@ -117,7 +113,7 @@ const measurements = {
     for (let i = 0; i < runs; i++) {
       await page.goto(url + warm);
       await page.locator(".entry, .empty").first().waitFor();
-      opened.push(await goUntil(page, path, ".entry", { text: last }));
+      opened.push(await goUntil(page, path, ".entry", last));
       await page.getByLabel("Search the log").waitFor();
       found.push(await page.evaluate((wanted) => new Promise((resolve) => {
         const field = document.querySelector("input[type=search]");
@@ -156,12 +152,12 @@ const measurements = {
     return { samples };
   },
 
-  /** What an open dashboard asks the master for in a time: each request with how often. */
-  async asks(page, { url, seconds }) {
+  /** What an open dashboard asks the master for in a time, once it has seen that nothing changes: each request with how often. */
+  async asks(page, { url, seconds, settled }) {
     const asked = {};
     await page.goto(url);
     await page.locator(".line, .empty").first().waitFor();
-    await new Promise((resolve) => setTimeout(resolve, 3000));
+    await new Promise((resolve) => setTimeout(resolve, settled * 1000));
     page.on("request", (request) => {
       const { pathname, search } = new URL(request.url());
       if (request.method() === "GET") asked[pathname + search] = (asked[pathname + search] ?? 0) + 1;

@@ -103,17 +103,17 @@ class World:
         wait_for("validations of the sweep", lambda: c.get(f"/api/v1/trials/{ids['trial']}").json["trial"]["latestValidation"])
         return self
 
-    def create(self, name, **changes):
+    def create(self, name, activate=True, **changes):
         c = self.c
         config = {"name": name, "entrypoint": "python3 train.py", "searcher": {"name": "single", "metric": "loss", "max_length": {"batches": 1000}}, "max_restarts": 0,
                   "hyperparameters": {"lr": 1.0}, **changes}
-        reply = c.post("/api/v1/experiments", {"config": json.dumps(config), "activate": True, "projectId": self.ids["project"], "modelDefinition": [
+        reply = c.post("/api/v1/experiments", {"config": json.dumps(config), "activate": activate, "projectId": self.ids["project"], "modelDefinition": [
             {"path": "train.py", "type": 48, "content": base64.b64encode(TRAIN.encode()).decode(), "mtime": "0", "mode": 0o644, "uid": 0, "gid": 0}]})
         assert reply.status == 200, reply
         return reply.json["experiment"]["id"]
 
-    def unmanaged(self, i, project=None):
-        """An experiment of the past, with one trial and a curve."""
+    def unmanaged(self, i, project=None, ends=True):
+        """An experiment of the past, or one that goes on elsewhere, with one trial and a curve."""
         c, rng = self.c, random.Random(i)
         config = {"name": f"{rng.choice(['vit', 'resnet', 'mlp', 'unet'])}-{rng.choice(['warmup', 'dropout', 'mixup', 'bf16'])}-{i}", "searcher": {"name": "single", "metric": "loss"}}
         x = c.post("/api/v1/experiments", {"config": json.dumps(config), "unmanaged": True, "activate": False, "projectId": project or self.ids["project"]}).json["experiment"]["id"]
@@ -121,12 +121,14 @@ class World:
         assert c.post(f"/api/v1/trials/{trial}/start", {}).status == 200
         for step in range(100, 600, 100):
             self.report(trial, step, {"loss": math.exp(-step / 300) + rng.random() / 10})
+        if not ends:
+            return x
         assert c.patch(f"/api/v1/trials/{trial}", {"state": rng.choice(["STATE_COMPLETED", "STATE_COMPLETED", "STATE_ERROR"])}).status == 200
         return x
 
-    def report(self, trial, step, metrics, group="validation"):
+    def report(self, trial, step, metrics, group="validation", run=1):
         reply = self.c.post(f"/api/v1/trials/{trial}/metrics", {"group": group, "metrics": {
-            "trialId": trial, "trialRunId": 1, "stepsCompleted": step, "metrics": {"avgMetrics": metrics}}})
+            "trialId": trial, "trialRunId": run, "stepsCompleted": step, "metrics": {"avgMetrics": metrics}}})
         assert reply.status == 200, reply
 
     def hostile(self):

@@ -92,3 +92,24 @@ test("a provider is told a path of the master, without the prefix of a reverse p
   assert.equal(belowRoot(safeTarget(null)), "/det/");
   assert.equal(belowRoot(`${root.href}det/experiments/1?tab=logs#end`), "/det/experiments/1?tab=logs#end");
 });
+
+test("what does not change is asked for more seldom, what does as often as before", async () => {
+  const { paced } = await import("@shared/api/query");
+  const query = { state: { data: { n: 1 }, dataUpdatedAt: 1 } };
+  const answers = (data) => { query.state = { data, dataUpdatedAt: query.state.dataUpdatedAt + 1 }; return paced(query, 1000); };
+  const same = {};
+  const intervals = Array.from({ length: 9 }, () => answers(same));
+  assert.deepEqual(intervals, [1000, 1000, 1000, 1000, 1500, 2000, 2500, 2500, 2500]);
+  assert.equal(paced(query, 1000), 2500, "asked twice about one answer");
+  assert.equal(answers({}), 1000);
+  assert.equal(paced(query, false), false);
+});
+
+test("a long list is read in pages until it is whole", async () => {
+  const { readAll } = await import("@shared/api/lists");
+  const all = Array.from({ length: 1234 }, (_, i) => i);
+  const asked = [];
+  const page = (offset, limit) => ({ offset, limit });
+  const found = await readAll(page, ({ rows }) => rows, async ({ offset, limit }) => { asked.push(offset); return { rows: all.slice(offset, offset + limit), pagination: { total: all.length } }; });
+  assert.deepEqual([found.rows.length, found.total, asked], [1234, 1234, [0, 500, 1000]]);
+});

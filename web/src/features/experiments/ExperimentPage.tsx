@@ -43,7 +43,7 @@ export function ExperimentPage({ id, tab }: { id: number; tab: Tab }) {
   if (error && !data) return <Failure error={error} retry={() => void refetch()} />;
   if (!data || !x) return <Waiting lines={6} />;
   return (
-    <div class="page">
+    <div class={`page ${tab === "trials" ? "fills" : ""}`}>
       <Head x={x} />
       <Tabs label="Parts of the experiment" now={tab} tabs={TABS.map(([key, title]) => ({ key, title: key === "trials" ? `${title} ${x.numTrials}` : title, href: to(`experiments/${id}/${key}`) }))} />
       {tab === "overview" && <Overview data={data} x={x} />}

@@ -1,5 +1,4 @@
-import { useState } from "preact/hooks";
-import { useApi } from "@shared/api/query";
+import { PAGE, rowsForFile, useRows } from "@shared/api/rows";
 import * as api from "@shared/api/routes.gen";
 import type { Trial, V1GetExperimentTrialsRequestSortBy } from "@shared/api/routes.gen";
 import { metric } from "@shared/lib/format";
@@ -12,7 +11,6 @@ import { type Column, Table } from "@shared/ui/Table";
 import { Ago, Took } from "@shared/ui/Time";
 import { orderOf, textOf } from "./lookup";
 
-const PAGE = 100;
 const SORTS: Record<string, V1GetExperimentTrialsRequestSortBy> = {
   id: "SORT_BY_ID", state: "SORT_BY_STATE", batches: "SORT_BY_BATCHES_PROCESSED", best: "SORT_BY_BEST_VALIDATION_METRIC", start: "SORT_BY_START_TIME", took: "SORT_BY_DURATION", restarts: "SORT_BY_RESTARTS",
 };
@@ -36,20 +34,15 @@ const columnsOf = (experiment: number, name: string): Column<Trial>[] => [
 
 export function TrialsTable({ id, state, metricName }: { id: number; state: string; metricName: string }) {
   const [sort, setSort] = useParameter("sort", "id");
-  const [offset, setOffset] = useState(0);
   const order = orderOf(sort);
-  const { data, error } = useApi(
-    api.getExperimentTrials({ experimentId: id, limit: 2 * PAGE, offset, sortBy: SORTS[order.key] ?? "SORT_BY_ID", orderBy: order.down ? "ORDER_BY_DESC" : "ORDER_BY_ASC" }),
-    { every: pace(state), keep: true },
-  );
-  const start = data?.pagination?.offset ?? 0;
-  if (error && !data) return <Failure error={error} />;
+  const call = (offset: number, limit = PAGE) => api.getExperimentTrials({ experimentId: id, limit, offset, sortBy: SORTS[order.key] ?? "SORT_BY_ID", orderBy: order.down ? "ORDER_BY_DESC" : "ORDER_BY_ASC" });
+  const { total, at, error, onSight, isPending } = useRows(id, call, (reply) => reply.trials, pace(state));
+  if (error && total === null) return <Failure error={error} />;
   return (
     <section class="panel fills">
-      <Table label="Trials" fill columns={columnsOf(id, metricName)} count={data?.pagination?.total ?? 0} at={(index) => data?.trials[index - start]} rowKey={(t) => t.id}
-        href={(t) => to(`experiments/${id}/trials/${t.id}`)} order={order} onOrder={(next) => setSort(textOf(next))}
-        onSight={(first, last) => (first < offset || last >= offset + 2 * PAGE) && setOffset(Math.max(0, Math.floor((first + last) / 2 / PAGE) * PAGE - PAGE / 2))}
-        instead={data ? <Empty title="No trials yet">The searcher has not asked for a trial.</Empty> : <Waiting lines={4} />} />
+      <Table label="Trials" fill columns={columnsOf(id, metricName)} count={total ?? 0} at={at} rowKey={(t) => t.id}
+        href={(t) => to(`experiments/${id}/trials/${t.id}`)} order={order} onOrder={(next) => setSort(textOf(next))} onSight={onSight} all={() => rowsForFile(call, (reply) => reply.trials)}
+        instead={isPending ? <Waiting lines={4} /> : <Empty title="No trials yet">The searcher has not asked for a trial.</Empty>} />
     </section>
   );
 }

@@ -36,6 +36,20 @@ interface Options<Reply> {
   keep?: boolean;
 }
 
+/** After so many answers that say the same the page asks more seldom, up to so many times the usual interval; after a new one as often as before. */
+const STEADY_AFTER = 3;
+const STEADY_TIMES = 2.5;
+interface Seen { data: unknown; at: number; same: number }
+const seen = new WeakMap<object, Seen>();
+
+export function paced(query: { state: { data?: unknown; dataUpdatedAt: number } }, usual: number | false): number | false {
+  const { data, dataUpdatedAt: at } = query.state;
+  const last = seen.get(query) ?? { data: undefined, at: 0, same: 0 };
+  if (at !== last.at) seen.set(query, { data, at, same: data === last.data ? last.same + 1 : 0 });
+  const same = seen.get(query)?.same ?? 0;
+  return usual === false ? false : usual * Math.min(STEADY_TIMES, Math.max(1, 1 + (same - STEADY_AFTER) / 2));
+}
+
 const keyOf = (call: Call<unknown>) => [call.path, call.body ?? null];
 
 export function useApi<Reply>(call: Call<Reply>, { every, enabled = true, keep = false }: Options<Reply> = {}) {
@@ -43,9 +57,9 @@ export function useApi<Reply>(call: Call<Reply>, { every, enabled = true, keep =
     queryKey: keyOf(call),
     queryFn: ({ signal }: { signal: AbortSignal }) => send(call, signal),
     enabled,
-    refetchInterval: (query: { state: { data: unknown; error: Error | null } }) => {
+    refetchInterval: (query: { state: { data: unknown; dataUpdatedAt: number; error: Error | null } }) => {
       const usual = typeof every === "function" ? every(query.state.data as Reply | undefined) : (every ?? false);
-      return query.state.error instanceof AwayError ? AWAY_EVERY_MS : usual;
+      return query.state.error instanceof AwayError ? AWAY_EVERY_MS : paced(query, usual);
     },
     ...(keep ? { placeholderData: keepPreviousData as never } : {}),
   });
@@ -55,7 +69,7 @@ export function useApi<Reply>(call: Call<Reply>, { every, enabled = true, keep =
 export const queryOf = <Reply>(call: Call<Reply>, every: number | false = false) => ({
   queryKey: keyOf(call),
   queryFn: ({ signal }: { signal: AbortSignal }) => send(call, signal),
-  refetchInterval: every,
+  refetchInterval: (query: { state: { data?: unknown; dataUpdatedAt: number } }) => paced(query, every),
 });
 
 /** A request that changes something; afterwards everything on the screen is asked again. */
