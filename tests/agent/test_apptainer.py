@@ -112,7 +112,6 @@ def unfinished(place):
 @pytest.mark.parametrize("engine", ["apptainer"], indirect=True)
 def test_an_agent_removes_its_own_unfinished_pulls_and_old_ones_of_other_agents(master, agent, engine, place):
     """The directory of images may belong to several agents, on one machine or on several."""
-    (engine.dir / "full").touch()
     (engine.dir / "hang").touch()
     c = start(master, ["true"])
     [call] = wait_for("the pull", lambda: engine.calls("pull"))
