@@ -57,11 +57,11 @@ def create_and_follow(client, body):
     return (answered - begin) * 1000, (user_ns - begin_ns) / 1e6, (time.perf_counter() - begin) * 1000, experiment["id"]
 
 
-def experiment_body(cluster, entrypoint):
+def experiment_body(cluster, entrypoint, **config):
     files = {"train.py": SCRIPT, **{f"module{i}.py": "x = 1\n" * 50 for i in range(5)}}
     context = [{"path": name, "type": 48, "content": base64.b64encode(text.encode()).decode(), "mtime": "0", "mode": 0o644,
                 "uid": 0, "gid": 0} for name, text in files.items()]
-    return {"config": json.dumps(cluster.experiment_config(entrypoint=entrypoint)), "modelDefinition": context, "activate": True}
+    return {"config": json.dumps(cluster.experiment_config(entrypoint=entrypoint, **config)), "modelDefinition": context, "activate": True}
 
 
 def run_experiments(cluster, entrypoint, runs):
@@ -116,10 +116,10 @@ def log_relay():
     yield Row("log lines of a task, from its output into the store", rates, "/s", "", "the same into wc -l", pipe)
 
 
-def relay(cluster, command):
+def relay(cluster, command, shell="sh", **config):
     """Seconds from the task's first line to its last line in the store."""
     client = Client(cluster)
-    body = experiment_body(cluster, ["sh", "-c", f"echo {FIRST_LINE}$(date +%s%N); {command}"])
+    body = experiment_body(cluster, [shell, "-c", f"echo {FIRST_LINE}$(date +%s%N); {command}"], **config)
     experiment = client.request("POST", "/api/v1/experiments", body)["experiment"]
     trial_id = client.request("GET", f"/api/v1/experiments/{experiment['id']}/trials")["trials"][0]["id"]
     begin_ns = client.first_line(trial_id)

@@ -13,6 +13,7 @@ import ask_agents
 import ask_api
 import ask_checkpoints
 import ask_commands
+import ask_containers
 import ask_core
 import ask_history
 import ask_hostile
@@ -37,7 +38,7 @@ import publish
 from harness import BUILD, QUESTIONS, machine
 
 # In this order they are asked.
-NAMES = [name for module in (ask_programs, ask_history, ask_hostile, ask_api, ask_tls, ask_logins, ask_waiting, ask_tasks, ask_commands, ask_tunnel,
+NAMES = [name for module in (ask_programs, ask_history, ask_hostile, ask_api, ask_tls, ask_logins, ask_waiting, ask_tasks, ask_containers, ask_commands, ask_tunnel,
                              ask_notebooks, ask_shells, ask_logs,
                              ask_store, ask_core, ask_postgres, ask_metrics, ask_launch, ask_training, ask_checkpoints,
                              ask_agents, ask_proxy, ask_updates, ask_web)

@@ -3,6 +3,8 @@
 import datetime
 import io
 import json
+import pathlib
+import re
 
 import pytest
 
@@ -24,8 +26,11 @@ class FakeEc2:
     def paginate(self, **_):
         return [{"Reservations": [{"Instances": self.instances}]}]
 
-    def describe_spot_instance_requests(self, **_):
-        return {"SpotInstanceRequests": self.requests}
+    def describe_spot_instance_requests(self, **asked):
+        [wanted] = asked["Filters"]
+        assert wanted["Name"] == "spot-instance-request-id"
+        assert len(wanted["Values"]) <= 200, "EC2 takes no more values in a filter"
+        return {"SpotInstanceRequests": [x for x in self.requests if f"sir-{x['InstanceId']}" in wanted["Values"]]}
 
 
 def ec2_of(monkeypatch, instances, requests):
@@ -37,8 +42,12 @@ def ec2_of(monkeypatch, instances, requests):
     return aws.Ec2(question), fake
 
 
-def machine(name, state="running", **more):
-    return {"InstanceId": name, "State": {"Name": state}, "LaunchTime": LAUNCHED, **more}
+def machine(name, state="running", pool="p", **more):
+    tags = [
+        {"Key": key, "Value": value}
+        for key, value in {"managed_by": "determined", "determined-resource-pool": pool}.items()
+    ]
+    return {"InstanceId": name, "State": {"Name": state}, "LaunchTime": LAUNCHED, "Tags": tags, **more}
 
 
 def request(name, code):
@@ -55,6 +64,26 @@ def test_spot_machines_with_a_notice_are_ending(monkeypatch):
         ("c", "ending", "about c"),
         ("d", "running", ""),
     ]
+
+
+def test_notices_of_many_spot_machines_are_asked_for_in_parts(monkeypatch):
+    names = [f"i{n}" for n in range(450)]
+    requests = [request(name, "marked-for-termination" if name in ("i0", "i449") else "fulfilled") for name in names]
+    cloud, _ = ec2_of(monkeypatch, [machine(name, SpotInstanceRequestId=f"sir-{name}") for name in names], requests)
+    assert [x["id"] for x in cloud.list() if x["state"] == "ending"] == ["i0", "i449"]
+
+
+def test_machines_of_a_pool_whose_name_only_looks_like_it_are_left_out(monkeypatch):
+    cloud, _ = ec2_of(monkeypatch, [machine("a"), machine("b", pool="pool"), machine("c", Tags=[])], [])
+    assert [x["id"] for x in cloud.list()] == ["a"]
+
+
+def test_the_machines_of_a_module_install_what_those_of_a_pool_do():
+    template = pathlib.Path(__file__).parents[2] / "packaging" / "clouds" / "machines" / "machine.sh.tftpl"
+    [words] = re.findall(
+        r"^apt-get install -y --no-install-recommends ((?:.*\\\n)*.*)$", template.read_text(), re.MULTILINE
+    )
+    assert words.replace("\\\n", " ").split() == [*_startup.LIBRARIES.split(), "${packages}"]
 
 
 def test_machines_that_ended_by_themselves_are_listed_until_their_end_is_asked_for(monkeypatch):

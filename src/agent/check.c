@@ -361,6 +361,30 @@ static void check_command(struct check *k, const char *name)
              "there is no program %s on PATH (%s)", name, path ? path : "");
 }
 
+/* Images are pulled by the engine, with the proxies of its own service. */
+static void check_engine_proxy(struct check *k, const struct engine *e)
+{
+    struct http_fetch f = {.method = "GET",
+                           .url = "http://localhost/info",
+                           .unix_socket = e->socket,
+                           .connect_timeout_s = TIMEOUT_S,
+                           .timeout_s = TIMEOUT_S};
+    struct http_fetch_reply r = {0};
+    cleanup_error struct error err = ERROR_INIT;
+    cleanup_json struct json_object *info = NULL;
+    if (!*k->c->https_proxy && !*k->c->http_proxy)
+        return;
+    struct http_client *client = http_client_new();
+    if (http_fetch(client, &f, &r, &err) == 0 && r.status == 200 && json_parse(r.body.s, r.body.n, &info, &err) == 0 &&
+        !engine_info_has_proxy(info))
+        tell(
+            k, WARNING, "pulls",
+            "give the engine's service HTTPS_PROXY, HTTP_PROXY and NO_PROXY (systemctl edit docker), and start it again",
+            "%s pulls images without a proxy: the proxies of this agent do not count for it", e->name);
+    http_fetch_reply_release(&r);
+    http_client_free(client);
+}
+
 static void check_engines(struct check *k)
 {
     struct runtime_engines engines;
@@ -380,6 +404,7 @@ static void check_engines(struct check *k)
         memcpy(at.sun_path, path, strlen(path) + 1);
         if (connect(fd, (struct sockaddr *)&at, sizeof(at)) == 0) {
             tell(k, GOOD, "containers", NULL, "%s listens at %s", engines.engine[i].name, path);
+            check_engine_proxy(k, &engines.engine[i]);
             up = true;
         } else if (errno == EACCES) {
             tell(k, needed ? FAILURE : WARNING, "containers",

@@ -317,6 +317,12 @@ static void on_entrypoint_gone(struct supervisor *s, int status)
         set_exit(s, TASK_EXIT_SIGNALED, 128 + WTERMSIG(status), WTERMSIG(status), "");
     if (s->ended_for) {
         s->exit.text = s->ended_for;
+    } else if (s->stopped_outside && !s->killing) {
+        /* also if the task has ended well: it was asked to end before it was done */
+        s->exit.kind = TASK_EXIT_LOST;
+        s->exit.text = "the task's container was stopped from outside, by its engine (which does so when it is started "
+                       "again, unless it has been told otherwise: live-restore) or by somebody at this machine";
+        tell_reason(s, s->exit.text);
     } else if (killed_for_memory(s, status)) {
         s->exit.text = limits_memory_text(&s->limits, &s->arena);
         /* otherwise the kernel killed another process of the task, and the entrypoint has reacted to that */
@@ -374,9 +380,15 @@ void supervisor_signal(struct supervisor *s, int signo)
 static void take_signals(struct supervisor *s)
 {
     struct signalfd_siginfo i;
-    while (read(s->signal_fd, &i, sizeof(i)) == sizeof(i))
-        if (i.ssi_signo != SIGCHLD)
-            supervisor_signal(s, (int)i.ssi_signo);
+    while (read(s->signal_fd, &i, sizeof(i)) == sizeof(i)) {
+        if (i.ssi_signo == SIGCHLD)
+            continue;
+        /* Who has no process id here is outside of the container. A task may send signals, too, but cannot make its own
+         * failure that of the machine by them. */
+        if (*s->spec.image && i.ssi_pid == 0 && s->phase == RUNNING)
+            s->stopped_outside = true;
+        supervisor_signal(s, (int)i.ssi_signo);
+    }
 }
 
 /* Ends a task that has exceeded one of its limits. */

@@ -47,6 +47,7 @@ struct supervisor {
     int64_t drain_until_us;
     bool killing;
     int64_t kill_at_us, kill_wait_us;
+    bool stopped_outside; /* somebody outside of the task's container has sent a signal to end it */
     struct task_exit exit;
 
     bool greeted;  /* the connected agent has said HELLO */

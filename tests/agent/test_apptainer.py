@@ -1,6 +1,7 @@
 """Tasks in containers of Apptainer: what is of its own beside tests/agent/test_runtimes.py. A stand-in takes the command lines."""
 import json
 import os
+import pathlib
 import signal
 import tarfile
 
@@ -136,7 +137,8 @@ def test_the_credentials_of_a_registry_reach_the_pull_alone(master, agent, engin
 def test_a_disk_that_is_full_in_the_middle_of_a_pull_leaves_no_part_of_an_image(master, agent, engine, place):
     (engine.dir / "full").touch()
     end, _ = run(master, ["true"])
-    assert end["kind"] == "EXIT_KIND_REFUSED" and "no space left on device" in end["text"]
+    assert end["kind"] == "EXIT_KIND_START_FAILED", end  # of the machine, and no mistake of the task
+    assert "no space left on device" in end["text"] and f"make room on this machine, in container_images_dir ({place}/images)" in end["text"]
     assert list((place / "images").iterdir()) == []
     (engine.dir / "full").unlink()
     assert run(master, ["true"])[0]["code"] == 0
@@ -150,13 +152,32 @@ def test_a_kill_ends_a_pull_and_so_does_a_new_agent(master, agent, engine, place
     master.signal(c, signal.SIGKILL)
     assert master.finish(c)["text"] == "killed before it was started"
     assert list((place / "images").iterdir()) == []
-    (place / "images" / "x.unfinished").touch()
     (engine.dir / "hang").unlink()
+
+
+def unfinished(place):
+    return sorted(path.name for path in (place / "images").glob("*.unfinished"))
+
+
+@pytest.mark.parametrize("engine", ["apptainer"], indirect=True)
+def test_an_agent_removes_its_own_unfinished_pulls_and_old_ones_of_other_agents(master, agent, engine, place):
+    """The directory of images may belong to several agents, on one machine or on several."""
+    (engine.dir / "hang").touch()
+    c = start(master, ["true"])
+    [call] = wait_for("the pull", lambda: engine.calls("pull"))
+    own = pathlib.Path(call[2])
     links = len(master.hellos)
     agent.kill()
+    own.touch()
+    (place / "images" / "0123456789abcdef.running.unfinished").touch()
+    (place / "images" / "0123456789abcdef.ended.unfinished").touch()
+    os.utime(place / "images" / "0123456789abcdef.ended.unfinished", (0, 0))
+    os.rename(agent.root / "tasks" / c, place / "hidden")  # nobody waits for this pull any more
     agent.start()
     master.wait_agent(links + 1)
-    wait_for("the removal of the part", lambda: list((place / "images").iterdir()) == [])
+    wait_for("the removal of the parts", lambda: unfinished(place) == ["0123456789abcdef.running.unfinished"])
+    assert master.finish(c)["kind"] == "EXIT_KIND_LOST"
+    (engine.dir / "hang").unlink()
 
 
 @pytest.mark.parametrize("engine", ["apptainer"], indirect=True)

@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 from support.cluster import BUILD, SANITIZED, Cluster
+from support.fake_engine import INFO, FakeEngine
 from support.ports import free_port
 
 SHIM = BUILD / "tests/support/clock_shim.so"
@@ -87,6 +88,17 @@ def test_an_engine_that_is_asked_for_and_does_not_listen(check, tmp_path):
         s.bind(str(tmp_path / "docker.sock"))
         s.listen()
         assert check(container_runtime="docker", container_socket=tmp_path / "docker.sock")[0] == 0
+
+
+def test_an_engine_that_has_no_proxy_though_the_agent_has_one(check, tmp_path):
+    with FakeEngine(tmp_path / "docker.sock") as engine, socket.create_server(("127.0.0.1", 0)) as proxy:
+        keys = {"container_runtime": "docker", "container_socket": engine.path, "no_proxy": "127.0.0.1"}
+        assert "pulls" not in check(**keys)[1]
+        keys["https_proxy"] = f"http://127.0.0.1:{proxy.getsockname()[1]}"
+        status, found = check(**keys)
+        assert status == 0 and "docker pulls images without a proxy" in found["pulls"] and "systemctl edit docker" in found["pulls"], found
+        engine.answer("GET", "/info", 200, {**INFO, "HttpsProxy": "http://xxxxx:xxxxx@proxy:3128"})
+        assert "pulls" not in check(**keys)[1]
 
 
 def test_apptainer_is_looked_for_on_path(check, tmp_path):

@@ -6,7 +6,7 @@ import signal
 import threading
 
 import pytest
-from support.fake_engine import IMAGE, FakeEngine
+from support.fake_engine import IMAGE, INFO, FakeEngine
 from support.fake_master.agents import Agent
 from support.waiting import wait_for
 
@@ -70,16 +70,38 @@ def test_a_pull_is_told_in_the_log_and_its_error_in_the_end(master, agent, engin
     engine.answer("POST", "/images/create", 200, (
         b'{"status":"Pulling from repo/image","id":"2"}\r\n{"status":"Downloading","progressDetail":{"current":5,"total":10},"id":"a"}\r\n',
         b'{"status":"Pull comp', b'lete","progressDetail":{},"id":"a"}\r\n',
-        b'{"errorDetail":{"message":"no space left on device"},"error":"no space left on device"}\r\n'))
+        b'{"errorDetail":{"message":"manifest unknown"},"error":"manifest unknown"}\r\n'))
     auth = {"username": "u", "password": "hush?>hush"}
     end, text = refusal(master, registryAuth=json.dumps(auth))
     assert end["kind"] == "EXIT_KIND_REFUSED"
-    assert "the image repo/image:2 cannot be pulled: docker says: no space left on device" in end["text"]
+    assert "the image repo/image:2 cannot be pulled: docker says: manifest unknown; check environment.image" in end["text"]
     assert text == "Pulling image repo/image:2 with docker\n"
     ((_, _, query, headers, _),) = engine.requests("POST", "/images/create")
     assert query == "fromImage=repo/image&tag=2"
     assert json.loads(base64.urlsafe_b64decode(headers["X-Registry-Auth"])) == auth
     assert "hush" not in agent.log_text()
+
+
+def test_a_disk_that_is_full_in_the_middle_of_a_pull_is_the_machines_fault(master, agent, engine):
+    engine.answer("GET", "/images/.*/json", 404, {"message": "No such image"})
+    reason = "failed to register layer: write /usr/lib/libcuda.so: no space left on device"
+    engine.answer("POST", "/images/create", 200, b'{"errorDetail":{"message":"%b"},"error":"%b"}\r\n' % (reason.encode(), reason.encode()))
+    end, _ = refusal(master)
+    assert end["kind"] == "EXIT_KIND_START_FAILED"
+    assert end["text"] == ("the image repo/image:2 cannot be pulled: docker says: " + reason +
+                           "; make room on this machine where docker keeps its images"), end
+
+
+@pytest.mark.parametrize("info, told", [(INFO, True), ({**INFO, "HttpProxy": "http://proxy:3128"}, False)])
+def test_a_pull_without_the_agents_proxy_is_told_where_to_set_it(master, place, engine, info, told):
+    engine.answer("GET", "/info", 200, info)
+    engine.answer("GET", "/images/.*/json", 404, {"message": "No such image"})
+    engine.answer("POST", "/images/create", 500, {"message": "dial tcp 1.2.3.4:443: i/o timeout"})
+    a = Agent(master, place / "agent", container_runtime="docker", container_socket=engine.path, https_proxy="http://proxy:3128", no_proxy="127.0.0.1").start()
+    master.wait_agent()
+    end, _ = refusal(master)
+    assert ("this agent has a proxy, and docker, which pulls, has none: set HTTPS_PROXY for its service" in end["text"]) == told, end
+    assert a.kill(signal.SIGTERM) == 0, a.log_text()
 
 
 def test_a_pull_that_reports_in_no_json_fails(master, agent, engine):

@@ -348,6 +348,17 @@ def test_a_container_that_somebody_kills_is_lost_with_a_reason(world, engine):
     assert world.master.text(c) == "ready\n"
 
 
+def test_a_container_that_its_engine_stops_is_lost_however_the_task_ends(world, service):
+    """As when dockerd is started again: that is no failure of the task, and no success."""
+    c = world.start(["trap 'exit 0' TERM; echo ready; while :; do sleep 0.1; done"])
+    wait_for("its first line", lambda: "ready" in world.master.text(c))
+    status, body = service.request("POST", f"/v1.40/containers/determined-{c}/stop?t=60")
+    assert status < 300, body
+    end = world.master.finish(c)
+    assert end["kind"] == "EXIT_KIND_LOST" and "stopped from outside" in end["text"], end
+    assert "ready\n" in world.master.text(c) and end["text"] in world.master.text(c)
+
+
 def test_what_a_killed_agent_has_left_is_removed(world, engine):
     c = world.start([f"echo ready; sleep {NAP}"])
     wait_for("its first line", lambda: "ready" in world.master.text(c))

@@ -334,7 +334,7 @@ def test_terraform_fills_in_the_files_of_machines(det, tmp_path, cloud):
     for name in ("master.yaml.tftpl", "machine.sh.tftpl"):
         shutil.copy(tmp_path / "module" / name, alone)
     values = json.dumps(VALUES)
-    script = f'templatefile("machine.sh.tftpl", {{package_url = "u", program = "determined-master", config = templatefile("master.yaml.tftpl", {values})}})'
+    script = f'templatefile("machine.sh.tftpl", {{package_url = "u", packages = "", program = "determined-master", config = templatefile("master.yaml.tftpl", {values})}})'
     shown = terraform(alone, "console", input=script)
     (alone / "machine.sh").write_text(shown.split("\n", 1)[1].rsplit("\nEOT", 1)[0])
     assert subprocess.run(["sh", "-n", alone / "machine.sh"], check=False).returncode == 0

@@ -118,6 +118,20 @@ def test_aws_machines_are_launched_listed_by_their_tags_and_ended(ec2):
         assert p.ask("list") == {"instances": []}
 
 
+@pytest.mark.parametrize("name, other", [("w*", "wide"), ("w?", "wi"), ("w\\*", "w*")])
+def test_aws_machines_of_a_pool_with_a_wildcard_in_its_name_are_its_own(ec2, name, other):
+    with program(AWS, ec2.env) as p:
+        launched = {}
+        for pool_name in (name, other):
+            p.open(provider_of(ec2), pool=pool_name)
+            launched[pool_name] = p.ask("launch", n=1, agent={}, files={})["launched"]
+        with program(AWS, ec2.env) as fresh:  # it remembers no launch
+            for pool_name, ids in launched.items():
+                fresh.open(provider_of(ec2), pool=pool_name)
+                assert [x["id"] for x in fresh.ask("list")["instances"]] == ids
+                p.ask("terminate", instance=ids[0])
+
+
 def test_aws_spot_machines_are_asked_for_with_their_price(ec2):
     with program(AWS, ec2.env) as p:
         p.open(provider_of(ec2, spot=True, spot_max_price="0.5"), pool="spot")
@@ -126,6 +140,39 @@ def test_aws_spot_machines_are_asked_for_with_their_price(ec2):
         assert found["InstanceId"] == name and found.get("InstanceLifecycle") == "spot"
         assert [x["id"] for x in p.ask("list")["instances"]] == [name]
         p.ask("terminate", instance=name)
+
+
+UNIT = (ROOT / "packaging" / "systemd" / "determined-master.service.in").read_text()
+PR_SET_MDWE = 65
+# What of the master's unit can be had without systemd: no homes, a file system that cannot be written, no memory that is both written and executed.
+SHUT_IN = ["unshare", "--mount", "sh", "-c", "mount -t tmpfs -o ro tmpfs /home && mount -t tmpfs -o ro tmpfs /root && mount -t tmpfs tmpfs /tmp && "
+           'mount -o remount,bind,ro /usr 2>/dev/null; exec "$@"', "sh", sys.executable, "-c",
+           "import ctypes, os, sys\n"
+           "libc = ctypes.CDLL(None, use_errno=True)\n"
+           f"if libc.prctl({PR_SET_MDWE}, 1, 0, 0, 0): sys.exit('no MDWE: ' + os.strerror(ctypes.get_errno()))\n"
+           "os.execvp(sys.argv[1], sys.argv[1:])"]
+
+
+def is_shut_in():
+    """Whether this machine can shut a program in like this, and memory cannot be made executable then."""
+    done = subprocess.run([*SHUT_IN, sys.executable, "-c", "import mmap; mmap.mmap(-1, 4096, prot=mmap.PROT_WRITE | mmap.PROT_EXEC)"],
+                          capture_output=True, text=True)
+    return "PermissionError" in done.stderr
+
+
+def test_our_programs_work_in_the_masters_unit(ec2, gce):
+    assert {"ProtectHome=yes", "PrivateTmp=yes", "MemoryDenyWriteExecute=yes", "SystemCallErrorNumber=EPERM"} <= set(UNIT.splitlines())
+    if os.geteuid() != 0 or not is_shut_in():
+        pytest.skip("this machine cannot shut a program in: it takes root, and Linux 6.3")
+    with program([*SHUT_IN, *AWS], {**ec2.env, "HOME": "/var/lib/determined"}) as p:
+        p.open(provider_of(ec2), pool="unit")
+        [name] = p.ask("launch", n=1, agent={}, files={})["launched"]
+        assert [x["id"] for x in p.ask("list")["instances"]] == [name]
+        assert p.ask("terminate", instance=name) == {}
+    with program([*SHUT_IN, *GCP], {**gce.env, "HOME": "/var/lib/determined"}) as p:
+        p.open({"type": "gcp"}, pool="unit")
+        [name] = p.ask("launch", n=1, agent={}, files={})["launched"]
+        assert [x["id"] for x in p.ask("list")["instances"]] == [name]
 
 
 def test_aws_failures_are_answers(ec2):

@@ -24,8 +24,12 @@ def start(new_cluster, tmp_path, command=None, **provider):
     return cluster
 
 
-def machines(tmp_path):
-    return sorted(tmp_path.glob("machines/default/*"))
+def machines(tmp_path, where="machines"):
+    return sorted(tmp_path.glob(f"{where}/default/*"))
+
+
+def records(cluster):
+    return sorted(cluster.dir.glob("data/providers/default.*.json"))
 
 
 def end_all(cluster, tmp_path):
@@ -39,7 +43,7 @@ def test_an_experiment_gets_a_machine_which_ends_when_it_idles(new_cluster, tmp_
     experiment = shell(cluster, "echo ran")
     assert cluster.wait_experiment(experiment)["state"] == "STATE_COMPLETED"
     assert "ran" in log_of(cluster, experiment)
-    record = cluster.dir / "data" / "providers" / "default.json"
+    [record] = records(cluster)
     assert record.stat().st_mode & 0o777 == 0o600
     end_all(cluster, tmp_path)
     assert cluster.metric('det_pool_launches_total{pool="default"}') == 1
@@ -100,12 +104,81 @@ def test_a_program_that_does_not_answer_is_ended_and_the_pool_says_so(new_cluste
 def test_machines_of_a_pool_without_a_provider_are_found_and_ended(new_cluster, tmp_path):
     cluster = start(new_cluster, tmp_path, min_instances=1)
     wait_for("an agent", lambda: len(agents(cluster)) == 1)
+    take_provider_away(cluster)
+    wait_for("the end of all machines", lambda: not machines(tmp_path))
+    wait_for("the record to go", lambda: not records(cluster))
+    wait_for("the reason in the log", lambda: 'reason="its pool has no provider any more"' in cluster.master_log())
+
+
+def take_provider_away(cluster):
     cluster.stop_master()
     cluster.config["resource_pools"] = [{"pool_name": "default"}]
     cluster.start_master()
+
+
+def change_settings(cluster, **settings):
+    """Starts the master with other settings of the pool's program."""
+    cluster.stop_master()
+    cluster.config["resource_pools"][0]["provider"]["settings"].update(settings)
+    cluster.start_master()
+
+
+def test_machines_that_only_older_settings_find_are_taken_back_and_new_ones_take_over(new_cluster, tmp_path):
+    """A directory of this program is what a region or zone is to others: machines are found in one only."""
+    cluster = start(new_cluster, tmp_path, min_instances=1)
+    wait_for("an agent", lambda: len(agents(cluster)) == 1)
+    [first] = machines(tmp_path)
+    experiment = shell(cluster, f"if [ -e {tmp_path}/second ]; then echo went on; else touch {tmp_path}/second; echo began; "
+                                "python3 -c 'import determined.core as c, time\n"
+                                "with c.init() as x:\n  while not x.preempt.should_preempt(): time.sleep(0.1)\n'; fi")
+    wait_line(cluster, experiment, "began")
+    [record] = records(cluster)
+    change_settings(cluster, directory=str(tmp_path / "elsewhere"))
+    assert cluster.wait_experiment(experiment)["state"] == "STATE_COMPLETED"
+    log = log_of(cluster, experiment)
+    assert "went on" in log and the_trial(cluster, experiment)["restarts"] == 0
+    assert f"{first.name} is taken back by its provider: it was launched with other settings of its pool" in log
+    wait_for("the end of the first machine", lambda: not machines(tmp_path))
+    assert len(machines(tmp_path, "elsewhere")) == 1
+    wait_for("its record to go", lambda: record not in records(cluster) and len(records(cluster)) == 1)
+    take_provider_away(cluster)
+    wait_for("the end of all machines", lambda: not machines(tmp_path, "elsewhere"))
+    wait_for("all records to go", lambda: not records(cluster))
+
+
+def test_machines_that_old_and_new_settings_find_go_on(new_cluster, tmp_path):
+    cluster = start(new_cluster, tmp_path, min_instances=1)
+    wait_for("an agent", lambda: len(agents(cluster)) == 1)
+    [machine], [record] = machines(tmp_path), records(cluster)
+    change_settings(cluster, flavour="large")
+    wait_for("the record to go", lambda: not record.exists())
+    wait_for("the machine in the list", lambda: pool(cluster)["instances"] == 1)
+    assert machines(tmp_path) == [machine] and not (machine / "ending").exists()
+    cluster.login("admin")
+    assert cluster.wait_experiment(shell(cluster, "echo ran"))["state"] == "STATE_COMPLETED"
+    assert machines(tmp_path) == [machine] and "instance.terminated" not in cluster.master_log()
+    take_provider_away(cluster)
     wait_for("the end of all machines", lambda: not machines(tmp_path))
-    wait_for("the record to go", lambda: not (cluster.dir / "data" / "providers" / "default.json").exists())
-    wait_for("the reason in the log", lambda: 'reason="its pool has no provider any more"' in cluster.master_log())
+
+
+def test_older_settings_whose_program_fails_hold_nothing_up(new_cluster, tmp_path):
+    cluster = start(new_cluster, tmp_path, min_instances=1)
+    wait_for("an agent", lambda: len(agents(cluster)) == 1)
+    [record] = records(cluster)
+    text = json.loads(record.read_text())
+    text["provider"]["command"] = ["/no/such/program"]
+    cluster.stop_master()
+    (record.parent / "default.0123456789abcdef.json").write_text(json.dumps(text))
+    (record.parent / "default.broken.json").write_text("{")
+    cluster.start_master()
+    wait_for("the failure in the log", lambda: "instance.older_list_failed pool=default" in cluster.master_log())
+    assert "instance.record_unread" in cluster.master_log()
+    assert cluster.wait_experiment(shell(cluster, "echo ran"))["state"] == "STATE_COMPLETED"
+    assert (record.parent / "default.0123456789abcdef.json").exists()  # there may be machines
+    assert not pool(cluster).get("launchProblem")
+    (record.parent / "default.0123456789abcdef.json").unlink()
+    take_provider_away(cluster)
+    wait_for("the end of all machines", lambda: not machines(tmp_path))
 
 
 def test_the_example_answers_by_hand(tmp_path):

@@ -28,7 +28,7 @@ REPORTER = r"""
 import http.client, json, os, sys, time, uuid
 from urllib.parse import urlsplit
 
-place, steps, pause = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
+place, steps, pause, lines = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4])
 trial, run = int(os.environ["DET_TRIAL_ID"]), int(os.environ["DET_TRIAL_RUN_ID"])
 master = urlsplit(os.environ["DET_MASTER"])
 acknowledged = open(f"{place}/trial-{trial}", "a", buffering=1)
@@ -52,7 +52,8 @@ print("pid", os.getpid(), flush=True)
 for step in range(1, steps + 1):
     while step == steps and os.path.exists(f"{place}/hold"):
         time.sleep(0.02)
-    print("line", step, flush=True)
+    for line in range((step - 1) * lines, step * lines):
+        print("line", line + 1, flush=True)
     group = "validation" if step % 5 == 0 else "training"
     post(f"/api/v1/trials/{trial}/metrics", {"group": group, "metrics": {"trialId": trial, "trialRunId": run, "stepsCompleted": step,
                                                                          "metrics": {"avgMetrics": {"loss": 1 / step}}}})
@@ -69,9 +70,10 @@ print("done", flush=True)
 """
 
 
-def reporter(cluster, place, steps, pause):
-    return cluster.create(files={"reporter.py": REPORTER}, entrypoint=["python3", "reporter.py", str(place), str(steps), str(pause)],
-                          checkpoint_policy="none")
+def reporter(cluster, place, steps, pause, lines=1, **config):
+    """An experiment that prints so many lines and reports metrics in each step."""
+    return cluster.create(files={"reporter.py": REPORTER}, entrypoint=["python3", "reporter.py", *map(str, (place, steps, pause, lines))],
+                          checkpoint_policy="none", **config)
 
 
 @contextlib.contextmanager
@@ -109,10 +111,10 @@ def task_pid(cluster, experiment):
     return wait_for("the task's first line", look)
 
 
-def running(new_cluster, slots=2):
+def running(new_cluster, slots=2, **agent):
     """A cluster of one agent. These tests kill programs more often than a healthy host does, so there is no quarantine."""
     cluster = new_cluster(config={"resource_manager": {"type": "agent", "quarantine": False}}).start_master()
-    cluster.start_agent(slots=slots)
+    cluster.start_agent(slots=slots, **agent)
     cluster.login()
     return cluster
 
@@ -185,12 +187,16 @@ class Creator(threading.Thread):
     def run(self):
         while not self.stop.wait(0.15):
             try:
-                self.made.append(reporter(self.cluster, self.place, self.steps, 0.01))
+                self.create()
             except (OSError, http.client.HTTPException):
                 continue  # the master is away; perhaps it made the experiment all the same
             except BaseException as e:  # noqa: B902 (shown by the test)
                 self.failure = e
                 return
+
+
+    def create(self):
+        self.made.append(reporter(self.cluster, self.place, self.steps, 0.01))
 
 
 def all_experiments(cluster):

@@ -17,6 +17,7 @@ class Writer(threading.Thread):
     """Sends the n-th thing until it is told to stop. What fails is not sent again, unless the kind says that it may be."""
 
     may_repeat = False
+    pause_s = 0  # between one thing and the next
 
     def __init__(self, cluster):
         super().__init__(daemon=True)
@@ -46,6 +47,7 @@ class Writer(threading.Thread):
                 while self.send(n, name) is None and not self.stopping.wait(0.02) and self.may_repeat:
                     pass
                 n += 1
+                self.stopping.wait(self.pause_s)
         except BaseException as e:  # noqa: B902 (shown by the test)
             self.failure = e
 
@@ -184,9 +186,12 @@ class States(Writer):
 
 
 class Load:
-    def __init__(self, cluster):
+    """Without a pause, each writer writes as fast as the master lets it, and a master with many thousands of experiments takes long to start."""
+
+    def __init__(self, cluster, pause_s=0):
         self.writers = [kind(cluster) for kind in (Experiments, Metrics, Checkpoints, LogLines, States)]
         for writer in self.writers:
+            writer.pause_s = pause_s
             writer.start()
 
     def done(self):

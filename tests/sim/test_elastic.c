@@ -467,6 +467,30 @@ static void test_elastic__a_provider_that_cannot_list_is_told_until_it_can(void 
     assert_null(v.problem);
 }
 
+/* Launching and listing fail in one turn, as both do when the key has expired. */
+static void test_elastic__a_launch_that_failed_is_remembered_if_the_list_failed_with_it(void **state)
+{
+    struct sim *sim = start_elastic(state, &two_at_most);
+    struct core_pool_view v;
+    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 5});
+    sim_run(sim, 100); /* a launch is ordered, and not carried out yet */
+    assert_int_equal(sim->provider.launch, 1);
+    sim->provider.launch = 0;
+    struct core_event ev = {.type = CORE_INSTANCES_LISTED,
+                            .listed = {.pool = "default",
+                                       .order = sim->provider.order,
+                                       .launch_error = "no machines to be had",
+                                       .list_error = "the key has expired"}};
+    sim_step(sim, &ev, NULL);
+    assert_true(core_pool(sim->core, 0, &v));
+    assert_true(v.retry_us > sim->now_us);
+    sim_run(sim, 1000); /* the next list comes, and knows nothing of the launch */
+    assert_true(core_pool(sim->core, 0, &v));
+    assert_string_equal(v.problem, "no machines to be had");
+    sim_run(sim, 20000);
+    assert_int_equal(sim_experiment_state(sim, 1), RUN_COMPLETED);
+}
+
 /* Machines are looked at one by one only if there is one to end. */
 static void test_elastic__knows_from_the_counts_whether_any_would_end(void **state)
 {
@@ -503,6 +527,7 @@ int main(void)
         TEST(test_elastic__what_its_provider_takes_back_ends_with_a_checkpoint),
         TEST(test_elastic__what_its_provider_takes_back_gets_nothing_more),
         TEST(test_elastic__a_provider_that_cannot_list_is_told_until_it_can),
+        TEST(test_elastic__a_launch_that_failed_is_remembered_if_the_list_failed_with_it),
         TEST(test_elastic__what_cannot_be_ended_is_told_so_again),
         TEST(test_elastic__a_trial_that_only_excluded_nodes_could_hold_gets_a_new_one),
         TEST(test_elastic__an_excluded_node_makes_room_when_it_has_idled),

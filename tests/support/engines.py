@@ -68,6 +68,18 @@ class Engine:
             self.process = subprocess.Popen([*self.prefix, *self.command], stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=self.env)
         wait_for(f"{self.name}'s answer", self._answers)
 
+    def start_again(self):
+        """Starts an engine that was killed. Programs that it has begun itself (containerd) may still be ending, and keep the next one from
+        starting."""
+        def starts():
+            try:
+                self.start()
+            except Missing:
+                return False
+            return True
+
+        wait_for(f"{self.name} to start again", starts)
+
     def _answers(self):
         if self.process.poll() is not None:
             raise Missing(f"{self.name} does not start here: {(self.dir / 'engine.log').read_text(errors='replace')[-1000:]}")
@@ -175,14 +187,14 @@ def foreign_program():
     return struct.pack("<16sHHIQQQIHHHHHH", b"\x7fELF\x02\x01\x01", 2, machine, 1, 0x400000, 64, 0, 0, 64, 56, 0, 64, 0, 0)
 
 
-def _docker():
+def _docker(more=(), env=None):
     if os.geteuid() != 0:
         raise Missing("only root can start Docker's daemon")
     if not shutil.which("dockerd"):
         raise Missing("Docker is not installed (Debian's package docker.io)")
     return Engine("docker", lambda place, sock: [
         "dockerd", "--storage-driver=overlay2", "--iptables=false", "--ip6tables=false", "--bridge=none", "--ip-forward=false",
-        "-H", f"unix://{sock}", "--data-root", place / "data", "--exec-root", place / "exec", "--pidfile", place / "pid"])
+        "-H", f"unix://{sock}", "--data-root", place / "data", "--exec-root", place / "exec", "--pidfile", place / "pid", *more], lambda _: env or {})
 
 
 NOBODY = 65534
@@ -221,9 +233,9 @@ def _podman(uid=None):
 _started = {}
 
 
-def make(name):
-    """An engine with images, for the caller alone, who calls end(); or Missing."""
-    engine = {"docker": _docker, "podman": _podman, "podman-rootless": lambda: _podman(NOBODY)}[name]()
+def make(name, more=(), env=None):
+    """An engine with images, for the caller alone, who calls end(); or Missing. more, env: further words and variables for Docker's daemon."""
+    engine = {"docker": lambda: _docker(more, env), "podman": _podman, "podman-rootless": lambda: _podman(NOBODY)}[name]()
     if not shutil.which("busybox"):
         engine.end()
         raise Missing("there is no busybox to make an image of (Debian's package busybox-static)")

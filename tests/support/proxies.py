@@ -1,10 +1,18 @@
 """A proxy for HTTP, as clients of a site find it in their environment."""
 import base64
 import contextlib
+import pathlib
+import re
 import select
+import shutil
 import socket
+import subprocess
+import tempfile
 import threading
 import urllib.parse
+
+from support.ports import free_port
+from support.waiting import wait_for
 
 
 class Proxy:
@@ -51,3 +59,46 @@ class Proxy:
 
     def close(self):
         self._server.close()
+
+
+class Tinyproxy:
+    """Tinyproxy, a program that sites use (Debian's package tinyproxy-bin), with what Proxy offers. Of CONNECT it notes the address, as Proxy
+    does."""
+
+    refused = 0
+
+    @staticmethod
+    def is_installed():
+        return bool(shutil.which("tinyproxy"))
+
+    def __init__(self, address, user=None):
+        self._dir = tempfile.TemporaryDirectory()
+        self._log = pathlib.Path(self._dir.name) / "log"
+        self.port = free_port()
+        config = pathlib.Path(self._dir.name) / "conf"
+        lines = [f"Port {self.port}", f"Listen {address}", "Timeout 600", f'LogFile "{self._log}"', "LogLevel Connect", "MaxClients 50", "DisableViaHeader Yes"]
+        if user:
+            lines.append("BasicAuth {} {}".format(*user.split(":")))
+        config.write_text("\n".join(lines) + "\n")
+        self._process = subprocess.Popen(["tinyproxy", "-d", "-c", config], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        wait_for("tinyproxy's answer", lambda: self._answers(address))
+
+    def _answers(self, address):
+        assert self._process.poll() is None, "tinyproxy has ended"
+        with contextlib.suppress(OSError):
+            socket.create_connection((address, self.port)).close()
+            return True
+        return False
+
+    def _lines(self):
+        return self._log.read_text(errors="replace") if self._log.exists() else ""
+
+    @property
+    def asked(self):
+        """All requests, those among them that were refused: this program does not tell which these are."""
+        return [" ".join(words) for words in re.findall(r"Request \(file descriptor \d+\): (\S+) (\S+) HTTP", self._lines())]
+
+    def close(self):
+        self._process.terminate()
+        self._process.wait(60)
+        self._dir.cleanup()

@@ -181,6 +181,7 @@ resource "aws_instance" "master" {
   tags = { Name = "determined-master-${var.cluster_id}" }
   user_data = templatefile("${path.module}/machine.sh.tftpl", {
     package_url = var.package_url
+    packages    = "python3-boto3"
     program     = "determined-master"
     config = templatefile("${path.module}/master.yaml.tftpl", {
       cluster_id            = var.cluster_id

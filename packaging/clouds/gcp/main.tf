@@ -150,6 +150,7 @@ resource "google_compute_instance" "master" {
   }
   metadata_startup_script = templatefile("${path.module}/machine.sh.tftpl", {
     package_url = var.package_url
+    packages    = ""
     program     = "determined-master"
     config = templatefile("${path.module}/master.yaml.tftpl", {
       cluster_id            = var.cluster_id

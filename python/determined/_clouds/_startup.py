@@ -5,8 +5,8 @@ import json
 import shlex
 from typing import Any, Dict, List, Optional
 
-# The libraries that packaging/clouds/*/machine.sh.tftpl installs.
-_LIBRARIES = (
+# What the programs need of Debian and Ubuntu. A test compares it with packaging/clouds/machines/machine.sh.tftpl.
+LIBRARIES = (
     "ca-certificates curl python3 python3-venv libarchive13 libargon2-1 libbsd0 libcjose0 libcsv3 libcurl4 "
     "libevent-2.1-7 libevent-core-2.1-7 libevent-openssl-2.1-7 libjson-c5 libpcre2-8-0 libpq5 libsqlite3-0 "
     "libssl3 libwslay1 libyaml-0-2 libzstd1"
@@ -26,7 +26,7 @@ def _as_service(package_url: Optional[str]) -> List[str]:
         lines += [
             "export DEBIAN_FRONTEND=noninteractive",
             "apt-get update",
-            f"apt-get install -y --no-install-recommends {_LIBRARIES}",
+            f"apt-get install -y --no-install-recommends {LIBRARIES}",
             f"curl -fsSL --retry 5 {shlex.quote(package_url)} | tar -xz -C /",
             "systemd-sysusers",
             "systemctl daemon-reload",

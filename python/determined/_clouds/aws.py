@@ -6,6 +6,7 @@ of the master's machine.
 
 import gzip
 import os
+import re
 import sys
 import time
 import urllib.error
@@ -26,6 +27,8 @@ _GONE = ("shutting-down", "terminated")
 # How long a machine that was just launched may be missing in EC2's lists, which are brought up to date with a delay.
 _SETTLING_S = 60.0
 _USER_DATA_MAX = 16384
+# How many values EC2 takes in one filter.
+_FILTER_VALUES_MAX = 200
 _IMAGE = "/aws/service/deeplearning/ami/x86_64/base-oss-nvidia-driver-gpu-ubuntu-22.04/latest/ami-id"
 _METADATA = "http://169.254.169.254"
 # The names that provider.master_url may have for an address of the master's machine.
@@ -106,9 +109,12 @@ class Ec2:
     # ---- list
 
     def _instances(self) -> List[Dict[str, Any]]:
-        filters = [{"Name": f"tag:{key}", "Values": [value]} for key, value in self._tags.items()]
+        # EC2 takes * and ? of a value for wildcards, and a backslash for what takes that meaning away. In their places
+        # stands a ?, so that EC2 lists the pool's machines and perhaps others, which are left out here.
+        filters = [{"Name": f"tag:{key}", "Values": [re.sub(r"[*?\\]", "?", v)]} for key, v in self._tags.items()]
         pages = self._ec2.get_paginator("describe_instances").paginate(Filters=filters)
-        return [x for page in pages for reservation in page["Reservations"] for x in reservation["Instances"]]
+        listed = [x for page in pages for reservation in page["Reservations"] for x in reservation["Instances"]]
+        return [x for x in listed if self._tags.items() <= {t["Key"]: t["Value"] for t in x.get("Tags", [])}.items()]
 
     def _notices(self, instances: List[Dict[str, Any]]) -> Dict[str, str]:
         """Ids of the spot machines that EC2 takes back within two minutes, with EC2's reason."""
@@ -117,16 +123,16 @@ class Ec2:
             for x in instances
             if x["State"]["Name"] == "running" and x.get("SpotInstanceRequestId")
         ]
-        if not requests:
-            return {}
-        found = self._ec2.describe_spot_instance_requests(
-            Filters=[{"Name": "spot-instance-request-id", "Values": requests}]
-        )
-        return {
-            x["InstanceId"]: x["Status"].get("Message") or x["Status"]["Code"]
-            for x in found["SpotInstanceRequests"]
-            if x.get("InstanceId") and x.get("Status", {}).get("Code", "").startswith("marked-for-")
-        }
+        notices = {}
+        for begin in range(0, len(requests), _FILTER_VALUES_MAX):
+            some = requests[begin : begin + _FILTER_VALUES_MAX]
+            found = self._ec2.describe_spot_instance_requests(
+                Filters=[{"Name": "spot-instance-request-id", "Values": some}]
+            )
+            for x in found["SpotInstanceRequests"]:
+                if x.get("InstanceId") and x.get("Status", {}).get("Code", "").startswith("marked-for-"):
+                    notices[x["InstanceId"]] = x["Status"].get("Message") or x["Status"]["Code"]
+        return notices
 
     def list(self) -> List[Dict[str, Any]]:
         instances = [x for x in self._instances() if x["InstanceId"] not in self._ended]

@@ -223,6 +223,11 @@ static bool has_option(struct json_object *info, const char *option)
     return false;
 }
 
+bool engine_info_has_proxy(struct json_object *info)
+{
+    return *engine_text(info, "HttpProxy") || *engine_text(info, "HttpsProxy");
+}
+
 static void on_info(void *ctx, struct json_object *body, const struct error *err)
 {
     struct engine_greeting *g = ctx;
@@ -234,6 +239,7 @@ static void on_info(void *ctx, struct json_object *body, const struct error *err
         e->remaps = has_option(body, "name=userns");
         e->limits_memory = engine_flag(body, "MemoryLimit");
         e->limits_processes = engine_flag(body, "PidsLimit");
+        e->has_proxy = engine_info_has_proxy(body);
         e->known = true;
     }
     end_greeting(g, err);

@@ -23,6 +23,7 @@ struct engine {
     bool rootless; /* root of a container is the user that the engine runs as */
     bool remaps;   /* the engine gives containers other users than the machine's, unless a container says otherwise */
     bool limits_memory, limits_processes;
+    bool has_proxy; /* for its pulls; the agent's proxies do not count for these */
     /* The engine is a program without a socket: no function of this file may be called with it (engine/apptainer.h). */
     bool by_command;
 };
@@ -62,6 +63,8 @@ struct engine_lines {
 };
 void engine_tell(const struct engine_lines *to, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* Whether an engine's answer to GET /info names a proxy. */
+bool engine_info_has_proxy(struct json_object *info);
 /* The text at a path of names, "State.Error"; "" if there is none. */
 const char *engine_text(struct json_object *o, const char *path);
 bool engine_flag(struct json_object *o, const char *path);

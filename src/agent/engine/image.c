@@ -46,6 +46,11 @@ void image_name_split(const char *name, struct arena *a, const char **ret_from, 
     *ret_tag = cut ? cut + 1 : "latest";
 }
 
+bool image_is_disk_full(const char *reason)
+{
+    return strcasestr(reason, "no space left on device") || strcasestr(reason, "disk quota exceeded");
+}
+
 /* ---- talking to whoever waits ------------------------------------------------------------------------------------ */
 
 static void fetch_free(struct image_fetch *f)
@@ -171,14 +176,26 @@ static void on_pulled(void *ctx, struct json_object *body, const struct error *e
         inspect(f);
         return;
     }
+    const struct error *cause = err ? err : &f->failed;
+    if (image_is_disk_full(error_msg(cause))) {
+        error_set(&why, ERR_UNAVAILABLE,
+                  "the image %s cannot be pulled: %s; make room on this machine where %s keeps its images",
+                  f->order.name, error_msg(cause), f->engine->name);
+        end(f, NULL, &why);
+        return;
+    }
     /* Who names an image that is not there has made a mistake, whatever an engine calls that. An engine that went away
      * is no mistake of the task. */
-    const struct error *cause = err ? err : &f->failed;
     error_set(
         &why, cause->kind == ERR_UNAVAILABLE ? ERR_UNAVAILABLE : ERR_INVALID,
         "the image %s cannot be pulled: %s; check environment.image, environment.registry_auth and the way to the "
-        "registry",
-        f->order.name, error_msg(cause));
+        "registry%s",
+        f->order.name, error_msg(cause),
+        f->order.agent_has_proxy && !f->engine->has_proxy
+            ? arena_printf(f->order.arena,
+                           " (this agent has a proxy, and %s, which pulls, has none: set HTTPS_PROXY for its service)",
+                           f->engine->name)
+            : "");
     end(f, NULL, &why);
 }
 

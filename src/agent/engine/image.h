@@ -16,6 +16,7 @@ struct image_order {
     const char *name;
     bool force_pull;
     const char *registry_auth; /* JSON, a secret; "" for none */
+    bool agent_has_proxy;      /* so that the engine should have one, too */
     struct arena *arena;       /* for the facts */
 };
 
@@ -25,14 +26,18 @@ struct image_handler {
     void *ctx;
 };
 
-/* A name that no engine knows, or that cannot be pulled, is ERR_INVALID: the task is wrong, not the machine. The
- * strings of the order must live until on_done. */
+/* A name that no engine knows, or that cannot be pulled, is ERR_INVALID: the task is wrong, not the machine. If the
+ * engine is away or its disk is full, the error is ERR_UNAVAILABLE: another machine may run the task. The strings of
+ * the order must live until on_done. */
 struct image_fetch;
 struct image_fetch *image_fetch_start(struct engine *e, const struct image_order *o, const struct image_handler *h);
 void image_fetch_cancel(struct image_fetch *f); /* on_done is not called */
 
 /* Whether a text has the form of an image's name. Names become parts of URLs, so nothing else is let through. */
 bool image_name_is_good(const char *name);
+/* Whether a pull failed because a disk of this machine has no room: by the words of the engine, which has no code for
+ * it. */
+bool image_is_disk_full(const char *reason);
 /* Splits a name into what the API calls fromImage and tag: "a/b:1" into "a/b" and "1"; without a tag it is "latest". */
 void image_name_split(const char *name, struct arena *a, const char **ret_from, const char **ret_tag);
 

@@ -5,11 +5,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <openssl/evp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "agent/engine/apptainer.h"
@@ -17,6 +19,7 @@
 #include "agent/task/runtime_container.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
+#include "common/base/hex.h"
 #include "common/base/must.h"
 #include "common/system/child_program.h"
 #include "common/system/files.h"
@@ -30,6 +33,8 @@ enum {
     ENVIRONMENT_MAX = 4 * 1024 * 1024,
     VARIABLES_MAX = 1024,
     TAIL_BYTES = 2000,
+    UNFINISHED_OLD_S = 24 * 60 * 60,
+    UNFINISHED_PREFIX_BYTES = 8,
 };
 
 #define COMMAND_FILE "command"    /* in the supervisor's directory: process id and start of the command */
@@ -315,12 +320,30 @@ static void on_pulled(void *ctx, int status, const struct strbuf *output)
     else
         cause_of(ask, status, &cause);
     unlink(unfinished);
-    error_set(
-        &err, ERR_INVALID,
-        "the image %s cannot be pulled: %s; check environment.image, environment.registry_auth and the way to the "
-        "registry",
-        image, strbuf_str(&cause));
+    if (image_is_disk_full(strbuf_str(&cause)))
+        error_set(
+            &err, ERR_UNAVAILABLE,
+            "the image %s cannot be pulled: %s; make room on this machine, in container_images_dir (%s) and where "
+            "%s keeps temporary files",
+            image, strbuf_str(&cause), ask->base.task->config->images_dir, name_of(ask));
+    else
+        error_set(
+            &err, ERR_INVALID,
+            "the image %s cannot be pulled: %s; check environment.image, environment.registry_auth and the way to the "
+            "registry",
+            image, strbuf_str(&cause));
     ask_end(ask, &err);
+}
+
+/* What the names of this agent's unfinished pulls begin with: the directory may belong to several agents. */
+static const char *unfinished_prefix(const struct agent_config *c, struct arena *a)
+{
+    const char *agent = arena_printf(a, "%s\n%s", c->agent_id, c->run_root);
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    char prefix[2 * UNFINISHED_PREFIX_BYTES + 1];
+    EVP_Digest(agent, strlen(agent), digest, NULL, EVP_sha256(), NULL);
+    hex_encode(digest, UNFINISHED_PREFIX_BYTES, prefix);
+    return arena_printf(a, "%s.", prefix);
 }
 
 static void pull(struct apptainer_ask *ask)
@@ -336,7 +359,8 @@ static void pull(struct apptainer_ask *ask)
         ask_end(ask, &err);
         return;
     }
-    ask->unfinished = arena_printf(&t->arena, "%s/%s" UNFINISHED_SUFFIX, t->config->images_dir, t->container_id);
+    ask->unfinished = arena_printf(&t->arena, "%s/%s%s" UNFINISHED_SUFFIX, t->config->images_dir,
+                                   unfinished_prefix(t->config, &t->arena), t->container_id);
     ask->began_us = ask->told_us = clock_monotonic_us();
     engine_tell(&ask->base.handler.lines, "Pulling image %s with %s", t->start->image, name_of(ask));
     struct program_order o = {.argv = apptainer_pull_words(ask->program, ask->unfinished, ask->image.reference,
@@ -589,12 +613,28 @@ static const char *task_of_process(const char *pid, const char *run_root, struct
     return NULL;
 }
 
-static void remove_unfinished_pulls(const char *dir)
+static bool is_old(int dir, const char *name)
 {
-    DIR *d = opendir(dir);
+    struct stat st;
+    return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && time(NULL) - st.st_mtime > UNFINISHED_OLD_S;
+}
+
+/* Removes what pulls of this agent have left that nobody waits for. A file of another agent may grow at this moment; it
+ * is removed once nothing has been written to it for a day. */
+static void remove_unfinished_pulls(const struct agent_config *c, bool (*is_known)(void *ctx, const char *container_id),
+                                    void *ctx)
+{
+    cleanup_arena struct arena a = ARENA_INIT;
+    const char *prefix = unfinished_prefix(c, &a);
+    size_t begin = strlen(prefix), suffix = strlen(UNFINISHED_SUFFIX);
+    DIR *d = opendir(c->images_dir);
     for (struct dirent *e; d && (e = readdir(d));) {
-        size_t n = strlen(e->d_name), suffix = strlen(UNFINISHED_SUFFIX);
-        if (n > suffix && strcmp(e->d_name + n - suffix, UNFINISHED_SUFFIX) == 0)
+        size_t n = strlen(e->d_name);
+        if (n <= suffix || strcmp(e->d_name + n - suffix, UNFINISHED_SUFFIX) != 0)
+            continue;
+        bool own = n > begin + suffix && strncmp(e->d_name, prefix, begin) == 0;
+        if (own ? !is_known(ctx, arena_strndup(&a, e->d_name + begin, n - begin - suffix))
+                : is_old(dirfd(d), e->d_name))
             unlinkat(dirfd(d), e->d_name, 0);
     }
     if (d)
@@ -618,7 +658,7 @@ void runtime_apptainer_end_leftovers(const struct agent_config *c,
     }
     if (d)
         closedir(d);
-    remove_unfinished_pulls(c->images_dir);
+    remove_unfinished_pulls(c, is_known, ctx);
 }
 
 const struct runtime runtime_apptainer = {

@@ -200,11 +200,15 @@ int elastic_listed(struct core *c, const struct core_event *ev, struct error *er
     if (!e)
         return error_set(err, ERR_NOT_FOUND, "resource pool \"%s\" is not elastic", ev->listed.pool);
     note_list_problem(e, ev->listed.list_error);
-    if (ev->listed.list_error)
+    bool answers = ev->listed.order == e->ordered && e->seen < e->ordered;
+    if (ev->listed.list_error) {
+        /* the next list says nothing of the launch any more */
+        if (answers && ev->listed.launch_error)
+            note_launch_failure(c, e, "%s", ev->listed.launch_error);
         return 0;
+    }
     if (instances_take_list(c, &e->instances, ev->listed.instance, ev->listed.n, !e->listed, err) < 0)
         return -1;
-    bool answers = ev->listed.order == e->ordered && e->seen < e->ordered;
     e->listed = e->due = true;
     e->seen = ev->listed.order;
     update_instances(c, p);

@@ -36,8 +36,9 @@ static enum scale_class class_of(const struct core *c, const struct scale_opts *
         return SCALE_STOPPED;
     if (x->state == INSTANCE_PENDING)
         return SCALE_PENDING;
-    if (x->state == INSTANCE_ENDING) /* nothing is gained by keeping it longer than its tasks need */
-        return x->idle_us != 0 ? SCALE_STOPPED : x->lost_us != 0 ? SCALE_DISCONNECTED : SCALE_OCCUPIED;
+    bool ending = x->state == INSTANCE_ENDING;
+    if (ending && x->idle_us != 0) /* nothing is gained by keeping it longer than its tasks need */
+        return SCALE_STOPPED;
     if (x->idle_us != 0) {
         *ret_until_us = x->idle_us + o->max_idle_us;
         return *ret_until_us <= c->now_us ? SCALE_LONG_IDLE : SCALE_IDLE;
@@ -48,7 +49,7 @@ static enum scale_class class_of(const struct core *c, const struct scale_opts *
     if (x->inherited && c->settled_us > *ret_until_us)
         *ret_until_us = c->settled_us;
     if (c->now_us < *ret_until_us)
-        return SCALE_STARTING;
+        return ending ? SCALE_DISCONNECTED : SCALE_STARTING; /* what ends is not waited for */
     *ret_until_us = x->lost_us + o->max_disconnected_us;
     return !x->has_connected || *ret_until_us <= c->now_us ? SCALE_LONG_DISCONNECTED : SCALE_DISCONNECTED;
 }

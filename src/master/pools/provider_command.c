@@ -2,11 +2,9 @@
  * lines of JSON (line_program.h; docs/clouds.md describes the questions), so that any cloud can be served without a
  * change here. The programs for AWS and GCP come with our Python library (python/determined/_clouds).
  *
- *     <data_dir>/providers/<pool>.json   what the pool's last launch was made with: its provider section
- *
- * That file is there so that machines are still found and ended when the pool has no provider any more. */
-#include <dirent.h>
-#include <errno.h>
+ * Machines that were launched with settings by which they cannot be found any more, in another region for instance, are
+ * found by the records of these settings (provider_record.h): each record has a program of its own, as long as it has
+ * machines. The core hears that these machines are taken back, so that they end as soon as their tasks allow it. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,14 +12,15 @@
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/must.h"
-#include "common/base/percent.h"
 #include "common/config/schema.h"
 #include "common/json/json.h"
 #include "common/system/files.h"
+#include "common/system/log.h"
 #include "master/pools/agent_settings.h"
 #include "master/pools/cloud_slots.h"
 #include "master/pools/line_program.h"
 #include "master/pools/provider.h"
+#include "master/pools/provider_record.h"
 
 #define CERT_ON_MACHINE "/etc/determined/master-cert.pem"
 #define TIMEOUT_DEFAULT_US 60000000
@@ -29,24 +28,41 @@
 /* For so long a machine is left out of the list after the program has ended it: clouds need a while to end one. */
 #define ENDING_US 300000000
 
-enum { PROTOCOL = 1, CERT_MAX = 1 << 20, RECORD_MAX = 1 << 20 };
+/* How long older settings rest whose program has failed; the pause doubles with each failure. */
+#define REST_US 10000000ll
+#define LONGEST_REST_US 600000000ll
+
+enum { PROTOCOL = 1, CERT_MAX = 1 << 20, OLDER_MAX = 16 };
 
 struct ended {
     char *id;
     int64_t at_us; /* by the monotonic clock */
 };
 
+/* The settings with which machines were launched, and the program that finds these machines. */
+struct settings {
+    struct arena arena;
+    const char *record;          /* the file's path */
+    struct json_object *config;  /* a provider section, which belongs to the pool's thread */
+    struct json_object *opening; /* the first question to the program after each start */
+    char **argv;
+    struct line_program *program;
+    /* of older settings: the machines that the program listed last, and when it is asked again after it has failed */
+    struct arena known_arena;
+    struct core_instance *known;
+    size_t known_n;
+    int64_t rest_us, rests_until_us;
+};
+
 struct provider {
     struct provider_setup setup;
     struct arena arena;
-    struct json_object *config;  /* a copy of the pool's provider section, which belongs to the pool's thread */
-    struct json_object *opening; /* the first question to the program after each start */
-    const char *record;          /* the file's path */
+    struct settings *now; /* NULL: the pool has no provider of this type any more */
+    struct settings *older[OLDER_MAX];
+    size_t older_n;
     bool recorded;
-    char **argv;
     struct ended *ended;
     size_t ended_n;
-    struct line_program *program;
 };
 
 static void set_text(struct json_object *o, const char *key, const char *value)
@@ -61,85 +77,39 @@ static struct json_object *new_question(const char *what)
     return q;
 }
 
-/* ---- the record -------------------------------------------------------------------------------------------------- */
-
-static const char *record_directory(const char *data_dir, struct arena *a)
-{
-    return arena_printf(a, "%s/providers", data_dir);
-}
-
-static const char *record_path(const struct provider_setup *s, struct arena *a)
-{
-    cleanup_strbuf struct strbuf name = STRBUF_INIT;
-    strbuf_add_percent(&name, s->pool, "-_");
-    return arena_printf(a, "%s/%s.json", record_directory(s->data_dir, a), strbuf_str(&name));
-}
-
-static int read_record(const char *path, struct json_object **ret, struct error *err)
-{
-    cleanup_strbuf struct strbuf text = STRBUF_INIT;
-    if (file_read(path, RECORD_MAX, &text, err) < 0)
-        return -1;
-    return json_parse(text.s, text.n, ret, err) < 0 ? error_wrap(err, "%s", path) : 0;
-}
+/* ---- the records ------------------------------------------------------------------------------------------------- */
 
 /* Has to succeed before machines are launched. */
 static int write_record(struct provider *p, struct error *err)
 {
-    cleanup_arena struct arena a = ARENA_INIT;
-    cleanup_json struct json_object *record = json_object_new_object();
-    cleanup_strbuf struct strbuf text = STRBUF_INIT;
     if (p->recorded)
         return 0;
-    set_text(record, "pool", p->setup.pool);
-    json_object_object_add(record, "provider", json_object_get(p->config));
-    json_print(record, &text);
-    if (dir_make(record_directory(p->setup.data_dir, &a), 0700, err) < 0 ||
-        file_write(p->record, text.s, text.n, 0600, err) < 0)
+    if (provider_record_write(p->now->record, p->setup.pool, p->now->config, err) < 0)
         return -1;
     p->recorded = true;
     return 0;
 }
 
-/* Removes the record of a pool whose machines are all gone. If a provider of another type has written it since, it
- * tells of other machines, and stays. */
-static void remove_record(const struct provider *p)
+static bool has_text(const char *const *all, size_t n, const char *text)
 {
-    cleanup_json struct json_object *record = NULL;
-    if (read_record(p->record, &record, NULL) == 0 && json_object_equal(json_member(record, "provider"), p->config))
-        unlink(p->record);
-}
-
-/* Adds the pool of one record, if a provider of this type made it. A record that cannot be read is passed over. */
-static void add_recorded_pool(const char *path, const char *type, struct arena *a, const char ***all, size_t *n)
-{
-    cleanup_json struct json_object *record = NULL;
-    if (read_record(path, &record, NULL) < 0 ||
-        strcmp(json_get_text(json_member(record, "provider"), "type", a), type) != 0)
-        return;
-    const char **more = arena_array(a, const char *, *n + 1);
-    if (*n)
-        memcpy(more, *all, *n * sizeof(*more));
-    more[(*n)++] = json_get_text(record, "pool", a);
-    *all = more;
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(all[i], text) == 0)
+            return true;
+    return false;
 }
 
 static int pools_of_type(const char *type, const char *data_dir, struct arena *a, const char ***ret, size_t *ret_n,
                          struct error *err)
 {
-    const char *directory = record_directory(data_dir, a);
-    const char **all = NULL;
-    size_t n = 0;
-    DIR *d = opendir(directory);
-    if (!d && errno != ENOENT)
-        return error_errno(err, "reading %s", directory);
-    for (struct dirent *e; d && (e = readdir(d));)
-        if (e->d_name[0] != '.')
-            add_recorded_pool(arena_printf(a, "%s/%s", directory, e->d_name), type, a, &all, &n);
-    if (d)
-        closedir(d);
-    *ret = all;
-    *ret_n = n;
+    struct provider_record *record;
+    size_t n;
+    if (provider_records(data_dir, type, a, &record, &n, err) < 0)
+        return -1;
+    *ret = arena_array(a, const char *, n + 1);
+    *ret_n = 0;
+    for (size_t i = 0; i < n; i++)
+        if (!has_text(*ret, *ret_n, record[i].pool))
+            (*ret)[(*ret_n)++] = record[i].pool;
     return 0;
 }
 
@@ -178,14 +148,14 @@ static struct json_object *master_of(const struct provider_setup *s)
     return master;
 }
 
-static struct json_object *opening_of(const struct provider *p)
+static struct json_object *opening_of(const struct provider_setup *s, struct json_object *config)
 {
     struct json_object *q = new_question("open");
     json_object_object_add(q, "protocol", json_object_new_int(PROTOCOL));
-    set_text(q, "pool", p->setup.pool);
-    json_object_object_add(q, "tags", tags_of(&p->setup));
-    json_object_object_add(q, "master", master_of(&p->setup));
-    json_object_object_add(q, "provider", json_object_get(p->config));
+    set_text(q, "pool", s->pool);
+    json_object_object_add(q, "tags", tags_of(s));
+    json_object_object_add(q, "master", master_of(s));
+    json_object_object_add(q, "provider", json_object_get(config));
     return q;
 }
 
@@ -198,18 +168,6 @@ static int64_t timeout_us(struct json_object *config)
     else if (v)
         duration_parse(json_object_get_string(v), &ns);
     return ns >= 1000 ? ns / 1000 : TIMEOUT_DEFAULT_US;
-}
-
-/* The pool's section, or what the record says if the pool has none any more. */
-static struct json_object *config_of(const struct provider_setup *s, const char *record)
-{
-    cleanup_json struct json_object *kept = NULL;
-    struct json_object *config = NULL;
-    if (s->config && json_object_deep_copy(s->config, &config, NULL) == 0)
-        return config;
-    if (read_record(record, &kept, NULL) == 0)
-        return json_object_get(json_member(kept, "provider"));
-    return NULL;
 }
 
 /* Our library has to be found by our own programs, and may be used by others. */
@@ -236,31 +194,93 @@ static char **argv_of(struct json_object *config, struct arena *a)
     return own;
 }
 
-static struct provider *open_command(const struct provider_setup *setup)
+/* Takes over the configuration. */
+static struct settings *settings_new(const struct provider_setup *setup, const char *record, struct json_object *config)
+{
+    struct settings *s = must_calloc(1, sizeof(*s));
+    s->record = arena_strdup(&s->arena, record);
+    s->config = config;
+    s->argv = argv_of(config, &s->arena);
+    s->opening = opening_of(setup, config);
+    s->program = line_program_new(&(struct line_program_opts){.name = setup->pool,
+                                                              .argv = s->argv,
+                                                              .variable = library_variable(&s->arena),
+                                                              .opening = s->opening,
+                                                              .timeout_us = timeout_us(config),
+                                                              .stopping = setup->stopping});
+    return s;
+}
+
+static void settings_free(struct settings *s)
+{
+    if (!s)
+        return;
+    line_program_free(s->program);
+    json_object_put(s->opening);
+    json_object_put(s->config);
+    arena_release(&s->known_arena);
+    arena_release(&s->arena);
+    free(s);
+}
+
+/* Machines may be left of every record of this pool and this type but that of the present settings. */
+static void open_older(struct provider *p, const char *type)
+{
+    cleanup_arena struct arena a = ARENA_INIT;
+    cleanup_error struct error err = ERROR_INIT;
+    struct provider_record *record;
+    size_t n;
+    if (provider_records(p->setup.data_dir, type, &a, &record, &n, &err) < 0) {
+        log_warning("instance.records_unread", "pool=%s reason=%s", p->setup.pool, log_quote(error_msg(&err)));
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(record[i].pool, p->setup.pool) != 0 || (p->now && strcmp(record[i].path, p->now->record) == 0))
+            continue;
+        struct json_object *config = p->older_n < OLDER_MAX ? provider_record_read(record[i].path, &err) : NULL;
+        if (config)
+            p->older[p->older_n++] = settings_new(&p->setup, record[i].path, config);
+        else
+            log_warning("instance.record_left", "pool=%s record=%s reason=%s", p->setup.pool, record[i].path,
+                        p->older_n < OLDER_MAX ? log_quote(error_msg(&err))
+                                               : "\"there are too many; the next start looks at it\"");
+    }
+}
+
+static struct provider *open_type(const struct provider_setup *setup, const char *type)
 {
     struct provider *p = must_calloc(1, sizeof(*p));
+    struct json_object *config = NULL;
     p->setup = *setup;
-    p->record = record_path(setup, &p->arena);
-    p->config = config_of(setup, p->record);
-    p->argv = argv_of(p->config, &p->arena);
-    p->opening = opening_of(p);
-    p->program = line_program_new(&(struct line_program_opts){.name = setup->pool,
-                                                              .argv = p->argv,
-                                                              .variable = library_variable(&p->arena),
-                                                              .opening = p->opening,
-                                                              .timeout_us = timeout_us(p->config),
-                                                              .stopping = setup->stopping});
+    if (setup->config && json_object_deep_copy(setup->config, &config, NULL) == 0)
+        p->now = settings_new(setup, provider_record_path(setup->data_dir, setup->pool, config, &p->arena), config);
+    open_older(p, type);
     return p;
+}
+
+static struct provider *open_command(const struct provider_setup *setup)
+{
+    return open_type(setup, "command");
+}
+
+static struct provider *open_aws(const struct provider_setup *setup)
+{
+    return open_type(setup, "aws");
+}
+
+static struct provider *open_gcp(const struct provider_setup *setup)
+{
+    return open_type(setup, "gcp");
 }
 
 static void close_command(struct provider *p)
 {
-    line_program_free(p->program);
+    settings_free(p->now);
+    for (size_t i = 0; i < p->older_n; i++)
+        settings_free(p->older[i]);
     for (size_t i = 0; i < p->ended_n; i++)
         free(p->ended[i].id);
     free(p->ended);
-    json_object_put(p->opening);
-    json_object_put(p->config);
     arena_release(&p->arena);
     free(p);
 }
@@ -367,20 +387,110 @@ static void note_ended(struct provider *p, const char *id)
     p->ended[p->ended_n++] = (struct ended){must_strdup(id), clock_monotonic_us()};
 }
 
-static int list_command(struct provider *p, struct arena *a, struct core_instance **ret, size_t *ret_n,
-                        struct error *err)
+static int ask_list(struct settings *s, struct arena *a, struct core_instance **ret, size_t *ret_n, struct error *err)
 {
     cleanup_json struct json_object *question = new_question("list"), *answer = NULL;
-    if (!p->argv[0])
+    if (!s->argv[0])
         return error_set(err, ERR_PRECONDITION,
                          "%s does not say which program lists the machines; once none of them "
                          "run, remove that file",
-                         p->record);
-    if (line_program_ask(p->program, question, &answer, err) < 0 || read_instances(answer, a, ret, ret_n, err) < 0)
+                         s->record);
+    return line_program_ask(s->program, question, &answer, err) < 0 ? -1 : read_instances(answer, a, ret, ret_n, err);
+}
+
+/* Asks for the machines of older settings. A failure does not hold up the pool: the machines that were known are, and
+ * the program rests. */
+static void ask_older(struct provider *p, struct settings *s)
+{
+    struct arena a = ARENA_INIT;
+    struct core_instance *found;
+    size_t n;
+    cleanup_error struct error err = ERROR_INIT;
+    if (clock_monotonic_us() < s->rests_until_us)
+        return;
+    if (ask_list(s, &a, &found, &n, &err) < 0) {
+        s->rest_us = s->rest_us ? 2 * s->rest_us : REST_US;
+        s->rest_us = s->rest_us < LONGEST_REST_US ? s->rest_us : LONGEST_REST_US;
+        s->rests_until_us = clock_monotonic_us() + s->rest_us;
+        log_warning("instance.older_list_failed", "pool=%s record=%s reason=%s action=try_again", p->setup.pool,
+                    s->record, log_quote(error_msg(&err)));
+        arena_release(&a);
+        return;
+    }
+    arena_release(&s->known_arena);
+    s->known_arena = a;
+    s->known = found;
+    s->known_n = n;
+    s->rest_us = s->rests_until_us = 0;
+}
+
+static bool has_instance(const struct core_instance *all, size_t n, const char *id)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(all[i].id, id) == 0)
+            return true;
+    return false;
+}
+
+/* Adds the machines that only these older settings find. They are taken back: what was launched since is to be used. */
+static size_t add_older(const struct provider *p, const struct settings *s, const struct core_instance *now,
+                        size_t now_n, struct arena *a, struct core_instance *ret)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s->known_n; i++) {
+        if (has_instance(now, now_n, s->known[i].id) || was_ended(p, s->known[i].id))
+            continue;
+        ret[n] = s->known[i];
+        ret[n].id = arena_strdup(a, s->known[i].id);
+        ret[n].detail = arena_strdup(a, s->known[i].detail);
+        if (p->now && (ret[n].state == INSTANCE_PENDING || ret[n].state == INSTANCE_RUNNING)) {
+            ret[n].state = INSTANCE_ENDING;
+            ret[n].detail = "it was launched with other settings of its pool";
+        }
+        n++;
+    }
+    return n;
+}
+
+/* Forgets settings that have no machines any more. */
+static void drop_older(struct provider *p, size_t i)
+{
+    log_info("instance.record_removed", "pool=%s record=%s", p->setup.pool, p->older[i]->record);
+    unlink(p->older[i]->record);
+    settings_free(p->older[i]);
+    p->older[i] = p->older[--p->older_n];
+}
+
+/* The older settings are asked first. So a machine that both old and present settings find, because what has changed
+ * does not matter for finding it, is in the present list, whenever it was launched. */
+static int list_command(struct provider *p, struct arena *a, struct core_instance **ret, size_t *ret_n,
+                        struct error *err)
+{
+    struct core_instance *now = NULL;
+    size_t now_n = 0, most = 0;
+    for (size_t i = 0; i < p->older_n; i++) {
+        ask_older(p, p->older[i]);
+        most += p->older[i]->known_n;
+        if (!p->now && p->older[i]->rest_us)
+            return error_set(err, ERR_UNAVAILABLE, "the machines of %s are not known", p->older[i]->record);
+    }
+    if (p->now && ask_list(p->now, a, &now, &now_n, err) < 0)
         return -1;
-    *ret_n = leave_out_ended(p, *ret, *ret_n);
-    if (!p->setup.config && *ret_n == 0)
-        remove_record(p); /* the last machine of a pool that has no provider of this type any more is gone */
+    /* before the record is dropped by which these machines were launched */
+    if (now_n > 0 && write_record(p, err) < 0)
+        return -1;
+    struct core_instance *all = arena_array(a, struct core_instance, now_n + most + 1);
+    if (now_n)
+        memcpy(all, now, now_n * sizeof(*all));
+    size_t n = leave_out_ended(p, all, now_n);
+    for (size_t i = p->older_n; i-- > 0;) {
+        size_t more = add_older(p, p->older[i], now, now_n, a, all + n);
+        n += more;
+        if (more == 0 && !p->older[i]->rest_us)
+            drop_older(p, i);
+    }
+    *ret = all;
+    *ret_n = n;
     return 0;
 }
 
@@ -397,8 +507,10 @@ static int slots_command(struct json_object *config)
 static void add_slot_type(const struct provider *p, struct json_object *agent)
 {
     cleanup_arena struct arena a = ARENA_INIT;
-    const char *type = json_get_text(p->config, "type", &a);
-    int slots = strcmp(type, "aws") == 0 ? aws_slots(p->config) : strcmp(type, "gcp") == 0 ? gcp_slots(p->config) : -1;
+    const char *type = json_get_text(p->now->config, "type", &a);
+    int slots = strcmp(type, "aws") == 0   ? aws_slots(p->now->config)
+                : strcmp(type, "gcp") == 0 ? gcp_slots(p->now->config)
+                                           : -1;
     if (slots >= 0)
         set_text(agent, "slot_type", slots > 0 ? "auto" : "none");
 }
@@ -410,7 +522,7 @@ static int add_agent(const struct provider *p, struct json_object *question, str
     struct provider_setup s = p->setup;
     bool has_cert = s.master_tls && *s.master_cert;
     cleanup_strbuf struct strbuf cert = STRBUF_INIT;
-    s.config = p->config;
+    s.config = p->now->config;
     struct json_object *agent = agent_settings(&s, has_cert ? CERT_ON_MACHINE : "");
     if (!json_member(agent, "token")) /* the administrator may give a token that is good for less */
         set_text(agent, "token", s.agent_token);
@@ -431,7 +543,7 @@ static int launch_command(struct provider *p, int n, struct error *err)
     cleanup_json struct json_object *question = new_question("launch"), *answer = NULL;
     json_object_object_add(question, "n", json_object_new_int(n));
     if (write_record(p, err) < 0 || add_agent(p, question, err) < 0 ||
-        line_program_ask(p->program, question, &answer, err) < 0)
+        line_program_ask(p->now->program, question, &answer, err) < 0)
         return -1;
     struct json_object *launched = json_member(answer, "launched");
     if (!json_object_is_type(launched, json_type_array))
@@ -440,29 +552,35 @@ static int launch_command(struct provider *p, int n, struct error *err)
     return got >= (size_t)n ? 0 : error_set(err, ERR_UNAVAILABLE, "the provider launched %zu of %d machines", got, n);
 }
 
+/* The settings that find a machine: the older ones that have listed it, or else the present ones. */
+static struct settings *settings_of(const struct provider *p, const char *id)
+{
+    for (size_t i = 0; i < p->older_n; i++)
+        if (has_instance(p->older[i]->known, p->older[i]->known_n, id))
+            return p->older[i];
+    return p->now;
+}
+
 static int terminate_command(struct provider *p, const char *id, struct error *err)
 {
     cleanup_json struct json_object *question = new_question("terminate"), *answer = NULL;
+    struct settings *s = settings_of(p, id);
     set_text(question, "instance", id);
-    if (line_program_ask(p->program, question, &answer, err) < 0)
+    if (!s)
+        return 0; /* it is gone: the last list did not have it any more */
+    if (line_program_ask(s->program, question, &answer, err) < 0)
         return -1;
     note_ended(p, id);
     return 0;
 }
 
 #define OPERATIONS \
-    .list_period_us = 5000000, .open = open_command, .close = close_command, .list = list_command, \
-    .launch = launch_command, .terminate = terminate_command
+    .list_period_us = 5000000, .close = close_command, .list = list_command, .launch = launch_command, \
+    .terminate = terminate_command
 
-const struct provider_type provider_command = {.name = "command",
-                                               .slots_per_instance = slots_command,
-                                               .pools = pools_command,
-                                               OPERATIONS};
-const struct provider_type provider_aws = {.name = "aws",
-                                           .slots_per_instance = aws_slots,
-                                           .pools = pools_aws,
-                                           OPERATIONS};
-const struct provider_type provider_gcp = {.name = "gcp",
-                                           .slots_per_instance = gcp_slots,
-                                           .pools = pools_gcp,
-                                           OPERATIONS};
+const struct provider_type provider_command = {
+    .name = "command", .slots_per_instance = slots_command, .open = open_command, .pools = pools_command, OPERATIONS};
+const struct provider_type provider_aws = {
+    .name = "aws", .slots_per_instance = aws_slots, .open = open_aws, .pools = pools_aws, OPERATIONS};
+const struct provider_type provider_gcp = {
+    .name = "gcp", .slots_per_instance = gcp_slots, .open = open_gcp, .pools = pools_gcp, OPERATIONS};
