@@ -295,7 +295,7 @@ const scenarios = {
     const seen = {};
     for (const path of paths) {
       await page.goto(url + path);
-      await page.locator(".panel, .empty").first().waitFor();
+      await page.locator(".panel, .empty, article, .hits").first().waitFor();
       if (!silent.includes(path)) await page.waitForFunction((wanted) => document.body.innerText.includes(wanted), text);
       const state = await page.evaluate(() => ({ hacked: window.hacked, images: [...document.images].map((i) => i.getAttribute("src")), scripts: [...document.scripts].filter((s) => !s.src).length }));
       seen[path] = { hacked: state.hacked ?? null, images: state.images.filter((src) => src === "x"), scripts: state.scripts };
@@ -1101,7 +1101,7 @@ const scenarios = {
     await page.getByRole("button", { name: "More" }).click();
     const typing = await page.evaluate(() => document.activeElement.tagName === "INPUT");
     await page.locator("[role=option]", { hasText: "Webhooks" }).click();
-    await page.getByRole("heading", { name: "Webhooks" }).waitFor();
+    await page.getByRole("heading", { level: 1, name: "Webhooks" }).waitFor();
     return { typing };
   },
 
@@ -1117,7 +1117,7 @@ const scenarios = {
     const wide = [];
     for (const path of paths) {
       await page.goto(url + path);
-      await page.locator(".panel, .empty").first().waitFor();
+      await page.locator(".panel, .empty, article, .hits").first().waitFor();
       if (await page.evaluate(() => document.documentElement.scrollWidth > innerWidth)) wide.push(path);
     }
     return { wide };
@@ -1146,7 +1146,7 @@ const scenarios = {
       await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
       for (const path of colorScheme === "dark" ? dark : paths) {
         await page.goto(url + path);
-        await page.locator(".panel, .empty").first().waitFor();
+        await page.locator(".panel, .empty, article, .hits").first().waitFor();
         await page.waitForFunction(() => document.querySelector("h1") && !document.querySelector("[aria-busy=true]"));
         await page.evaluate(axe);
         const runOnly = colorScheme === "dark" ? { type: "rule", values: ["color-contrast"] } : ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];

@@ -39,9 +39,11 @@ function useSearch(x: Experiment) {
         for (const reply of replies) {
           for (const t of reply.trials) {
             const before = known.get(t.trialId)?.points ?? [];
+            // Later replies need not repeat them.
+            const hparams = Object.keys(t.hparams ?? {}).length ? flatten(t.hparams!) : (known.get(t.trialId)?.hparams ?? {});
             const last = Number(before.at(-1)?.[0] ?? -1);
             const fresh = t.data.filter((p) => p.batches > last).map((p) => [p.batches, (p.values ?? {})[x.searcherMetric]] as [number, unknown]);
-            known.set(t.trialId, { id: t.trialId, hparams: flatten(t.hparams ?? {}), points: [...before, ...fresh] });
+            known.set(t.trialId, { id: t.trialId, hparams, points: [...before, ...fresh] });
           }
           for (const gone of reply.demotedTrials) known.delete(gone);
         }
