@@ -159,7 +159,8 @@ static inline int fixture_setup(void **state)
     if (!*fixture_first)
         fixture_make_first(f);
     if (fixture_server()) {
-        fixture_at_server(f, "CREATE DATABASE " FIXTURE_DATABASE " TEMPLATE " FIXTURE_FIRST_DATABASE " STRATEGY FILE_COPY");
+        fixture_at_server(f, "CREATE DATABASE " FIXTURE_DATABASE " TEMPLATE " FIXTURE_FIRST_DATABASE
+                             " STRATEGY FILE_COPY");
         fixture_place(f, FIXTURE_DATABASE);
     } else {
         snprintf(f->path, sizeof(f->path), "%s/master.db", f->dir);
