@@ -38,6 +38,8 @@ BUILD = pathlib.Path(os.environ.get("DET_BUILD", ROOT / "build"))
 SANITIZED = any(name in (BUILD / "determined-master").read_bytes() for name in (b"__asan_init", b"__tsan_init"))
 # The thread of this sanitizer keeps a supervisor that is not root from making a user namespace, which must have one thread only.
 THREAD_SANITIZED = b"__tsan_init" in (BUILD / "determined-task").read_bytes()
+# AddressSanitizer keeps freed memory, by default 256 MB of it, so that a use after it was freed is noticed. Tests of memory would see that.
+SANITIZER_SETTINGS = {"ASAN_OPTIONS": "quarantine_size_mb=32"} if SANITIZED else {}
 PASSWORD = "Test-Passw0rd"
 FIRST_SECURITY = {"initial_user_password": PASSWORD}
 STOP_PATIENCE_S = 60  # far more than any program should need, since it is no fault of the program if the machine is busy
@@ -103,7 +105,7 @@ class Cluster:
         self.port = free_port()
         self.password = password
         self.token = self._admin_token = None
-        self.env = {**os.environ, **(env or {})}
+        self.env = {**SANITIZER_SETTINGS, **os.environ, **(env or {})}
         self.master = None
         self.agents = {}
         self.storage = self.dir / "checkpoints"

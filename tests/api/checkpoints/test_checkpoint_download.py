@@ -158,7 +158,7 @@ def test_big_files_cost_no_memory_and_a_client_that_leaves_nothing(master):
                 digest.update(piece)
     assert digest.digest() == hashlib.sha256(big).digest()
     downloads[0][0].close()
-    # Sanitizers keep freed memory, so the limit is high; the 200 MB of the files would still exceed it.
+    # Sanitizers keep some freed memory, so the limit is high; the 200 MB of the files would still exceed it.
     assert peak_kib() - before < 100_000
 
 
