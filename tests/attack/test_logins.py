@@ -121,7 +121,7 @@ def begin_login(cluster, address, user):
 
 def test_logins_that_nobody_waits_for_are_checked_all_the_same(new_cluster):
     cluster = new_cluster()
-    cluster.start_master()
+    cluster.start_master(use_template=False)  # whose passwords cost little to check
     cluster.login("admin")
     with contextlib.ExitStack() as connections:
         for i in range(1, 31):
@@ -160,7 +160,7 @@ def crowd(cluster):
 def test_a_crowd_of_strangers_keeps_people_out(new_cluster):
     """Users who have logged in from their address before go first, and so do users who are logged in and change a password."""
     cluster = new_cluster()
-    cluster.start_master()
+    cluster.start_master(use_template=False)  # whose passwords cost little to check
     assert login_from(cluster, "127.0.0.9", "admin", PASSWORD).status == 200
     token = admin_token(cluster)
     with crowd(cluster):
@@ -173,7 +173,7 @@ def test_a_crowd_of_strangers_keeps_people_out(new_cluster):
 def test_a_crowd_of_strangers_holds_up_what_has_no_password(new_cluster):
     """Sends a large body, which a worker decodes, and requests that readers serve."""
     cluster = new_cluster()
-    cluster.start_master()
+    cluster.start_master(use_template=False)  # whose passwords cost little to check
     cluster.login("determined")
     big = {"settings": [{"storagePath": "p", "key": f"k{i}", "value": "x" * 100} for i in range(500)]}
     with crowd(cluster):
@@ -197,7 +197,7 @@ def lane_cpu_ns(cluster):
 
 def test_the_time_of_an_answer_tells_which_accounts_exist(new_cluster):
     cluster = new_cluster()
-    cluster.start_master()
+    cluster.start_master(use_template=False)  # whose passwords cost little to check
     new_user(cluster, "there", "There-Passw0rd")
     new_user(cluster, "blank", None)
     new_user(cluster, "elsewhere", None, remote=True)
