@@ -65,7 +65,9 @@ class Engine:
 
     def start(self):
         with open(self.dir / "engine.log", "ab") as log:
-            self.process = subprocess.Popen([*self.prefix, *self.command], stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=self.env)
+            # In its own directory: Podman's monitor of a container leaves a file "oom" where it was started when memory runs out.
+            self.process = subprocess.Popen([*self.prefix, *self.command], stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=self.env,
+                                            cwd=self.dir)
         wait_for(f"{self.name}'s answer", self._answers)
 
     def start_again(self):
