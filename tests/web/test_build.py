@@ -13,7 +13,8 @@ def tree(tmp_path):
     """A copy of what build-web reads, in which nothing has been built yet."""
     for name in ("web", "contract", "tools"):
         (tmp_path / name).mkdir()
-    subprocess.run(["cp", "-r", *(ROOT / "web").glob("[!nd]*"), tmp_path / "web"], check=True)
+    sources = [path for path in (ROOT / "web").glob("[!.]*") if path.name not in ("node_modules", "dist")]
+    subprocess.run(["cp", "-r", *sources, tmp_path / "web"], check=True)
     subprocess.run(["cp", *(ROOT / "contract").glob("*.json"), tmp_path / "contract"], check=True)
     subprocess.run(["cp", "-r", ROOT / "docs", tmp_path], check=True)
     subprocess.run(["cp", ROOT / "tools/build-web", ROOT / "tools/gen-web", tmp_path / "tools"], check=True)

@@ -86,6 +86,7 @@ class World:
         ids["failed"] = self.create("wrong-learning-rate", entrypoint="python3 -c 'raise SystemExit(\"learning rate is 1e9\")'")
         ids["live"] = self.create("resnet-lr-sweep", description="ResNet-18, learning rates by random search", labels=["resnet", "sweep"], hyperparameters={
             "lr": {"type": "log", "base": 10, "minval": -0.3, "maxval": 0.6}, "depth": {"type": "int", "minval": 18, "maxval": 50}, "optimizer": {"type": "categorical", "vals": ["sgd", "adam"]}},
+            reproducibility={"experiment_seed": 7},  # with which the trials have both optimizers
             searcher={"name": "random", "max_trials": 4, "max_concurrent_trials": 4, "metric": "loss", "max_length": {"batches": 1000}})
         for x in ("done", "failed"):
             c.wait_experiment(ids[x])
