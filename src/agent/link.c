@@ -338,6 +338,8 @@ static void on_master_hello(struct link *k, const struct wire_link_master_hello 
     k->up = true;
     k->failures = 0;
     k->backoff_us = BACKOFF_FIRST_US;
+    if (asks(k))
+        own_certificate_drop_leftover(&k->certificate);
     credentials_accepted(&k->credentials);
     log_info("link.up", "master=%s:%d epoch=%" PRId64 " cluster=%s expected=%zu", k->config->master_host,
              k->config->master_port, k->epoch, log_quote(k->cluster_id), hello->expected_n);
@@ -394,6 +396,7 @@ static void on_message(struct ws *w, const void *data, size_t n, bool is_text, v
     } else if (m.hello) {
         on_master_hello(k, m.hello);
     } else if (m.agent_key) {
+        own_certificate_drop_leftover(&k->certificate);
         credentials_take_key(&k->credentials, m.agent_key->key);
     } else if (m.agent_certificate) {
         on_agent_certificate(k, m.agent_certificate);

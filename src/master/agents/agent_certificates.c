@@ -228,9 +228,9 @@ static int refuse_until_it_joins(const char *agent_id, const char *problem, stru
 static int refuse_revoked(const char *agent_id, struct error *err)
 {
     return error_set(err, ERR_FORBIDDEN,
-                     "the certificate of agent '%s' was revoked by an administrator: the agent must join again, with "
-                     "a token (det agent join-token create) or by det agent accept",
-                     agent_id);
+                     "the certificate of agent '%s' was revoked by an administrator. Revoke the agent's key (det agent "
+                     "revoke-key %s); then it joins again, with a token or by det agent accept",
+                     agent_id, agent_id);
 }
 
 static bool is_revoked(const struct agent_certificates *x, const struct http_client_certificate *shown,

@@ -224,6 +224,48 @@ def test_a_revoked_certificate_is_refused_and_both_ends_say_so(secured):
     assert not said_anew(c, "were revoked")
 
 
+@pytest.mark.parametrize("way", ["token", "accepting"])
+def test_an_agent_that_joins_anew_keeps_no_certificate_of_its_earlier_key(secured, way):
+    """A master that gives none lets it in, as if the agent had ended between its new key and its new certificate."""
+    c = secured(agent_certificates="require")
+    join(c)
+    c.stop_agent("node")
+    assert admin(c, "agent", "revoke-key", "node").returncode == 0
+    restart_master(c, agent_certificates="none")
+    if way == "token":
+        c.start_agent("node", token_file="", token=new_token(c))
+    else:
+        come_back(c, wait=False)
+        wait_for("the agent to ask", lambda: c.get("/api/v1/pending-agents").json["agents"])
+        assert admin(c, "agent", "accept", "node", "--yes").returncode == 0
+        wait_for("the agent", lambda: c.agent_is_up("node"))
+    wait_for("its new key", lambda: log_of(c).count("link.key file=") == 2)
+    c.stop_agent("node")
+    assert not pem_of(c).exists()
+    restart_master(c, agent_certificates="require")
+    come_back(c)
+    wait_for("another certificate", lambda: said_anew(c, "link.certificate file="))
+    assert not said_anew(c, "revoked")
+
+
+def test_an_agent_that_shows_a_revoked_certificate_beside_a_new_key_is_told_what_helps(secured):
+    c = secured()
+    join(c)
+    c.stop_agent("node")
+    leftover = pem_of(c).read_bytes()
+    assert admin(c, "agent", "revoke-key", "node").returncode == 0
+    join_again = {"token_file": "", "token": new_token(c)}
+    c.start_agent("node", **join_again)
+    wait_for("another certificate", lambda: log_of(c).count("link.certificate file=") == 2)
+    c.stop_agent("node")
+    pem_of(c).write_bytes(leftover)
+    c.start_agent("node", wait=False, **join_again)
+    wait_for("the refusal", lambda: re.search("link.down .*certificate of agent 'node' was revoked.*det agent revoke-key node", log_of(c)))
+    assert admin(c, "agent", "revoke-key", "node").returncode == 0
+    wait_for("the agent", lambda: c.agent_is_up("node"))
+    wait_for("another certificate", lambda: certificate_of(c) and log_of(c).count("link.certificate file=") == 3)
+
+
 def test_an_agent_that_was_removed_has_to_join_again(secured):
     c = secured()
     join(c)
