@@ -140,9 +140,17 @@ static void connect_now(void *ctx)
                            .ping_s = k->silence_s / PINGS,
                            .dead_s = k->silence_s};
     cleanup_error struct error err = ERROR_INIT;
-    if (ws_connect(k->loop, &o, &h, &k->ws, &err) < 0)
-        /* there is no WebSocket whose close has to be waited for */
-        k->handler.on_fatal(k->handler.ctx, error_msg(&err));
+    if (ws_connect(k->loop, &o, &h, &k->ws, &err) == 0)
+        return;
+    if (certificate) {
+        log_warning("link.certificate_unusable", "reason=%s action=\"connecting without it\"",
+                    log_quote(error_msg(&err)));
+        own_certificate_forget(&k->certificate);
+        loop_timer_arm(k->retry, 0);
+        return;
+    }
+    /* there is no WebSocket whose close has to be waited for */
+    k->handler.on_fatal(k->handler.ctx, error_msg(&err));
 }
 
 /* Arms the timer of the next attempt with a random time between half of the current wait and all of it, so that the

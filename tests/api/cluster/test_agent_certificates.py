@@ -319,6 +319,20 @@ def test_an_agent_whose_file_is_damaged_asks_for_another_certificate(secured, sp
     assert certificate_of(c)
 
 
+@pytest.mark.parametrize("spoil, why", [(lambda path: path.unlink(), "No such file"), (lambda path: path.write_text("garbage"), "no start line")])
+def test_an_agent_whose_file_is_spoilt_while_it_runs_connects_without_it(secured, spoil, why):
+    c = secured()
+    join(c)
+    spoil(pem_of(c))
+    c.stop_master()
+    started(c)
+    wait_for("another certificate", lambda: log_of(c).count("link.certificate file=") == 2)
+    assert re.search(r'link.certificate_unusable reason=.*agent\.pem cannot be used as certificate: ' + why, log_of(c))
+    c.stop_agent("node")
+    come_back(c)
+    assert not said_anew(c, "unusable")
+
+
 def test_an_agent_that_gets_another_id_leaves_the_certificate_of_the_old_one_alone(secured):
     c = secured()
     join(c)
