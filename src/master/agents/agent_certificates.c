@@ -172,8 +172,9 @@ static void note_certificate(struct master *m, const char *agent_id, int64_t unt
 /* ---- an agent connects ------------------------------------------------------------------------------------------- */
 
 /* Why a certificate that is signed by nobody whom the master knows, or is not valid now, cannot be used; NULL: it
- * can. */
-static const char *find_problem(const struct http_client_certificate *c, const char *authority, struct arena *a)
+ * can. One that begins until given_us may be used whatever the clock says. */
+static const char *find_problem(const struct http_client_certificate *c, const char *authority, int64_t given_us,
+                                struct arena *a)
 {
     int64_t now_us = clock_now_us();
     char now[CLOCK_TEXT_MAX], from[CLOCK_TEXT_MAX], until[CLOCK_TEXT_MAX];
@@ -187,7 +188,7 @@ static const char *find_problem(const struct http_client_certificate *c, const c
                             "the agent's certificate has expired: it was valid until %s, and the master's clock says "
                             "%s",
                             until, now);
-    if (c->facts.from_us > now_us + CLOCK_TOLERANCE_US)
+    if (c->facts.from_us > now_us + CLOCK_TOLERANCE_US && c->facts.from_us > given_us)
         return arena_printf(a,
                             "the agent's certificate is not valid yet: it begins at %s, and the master's clock says %s "
                             "(compare it with the right time)",
@@ -209,7 +210,7 @@ static int check_for_client_ca(const struct master *m, const struct http_request
                    : error_set(err, ERR_FORBIDDEN,
                                "agents of this cluster must show a certificate that its client_ca has signed: set "
                                "security.tls.client_cert and client_key in agent.yaml");
-    problem = find_problem(&shown, "an authority in the master's client_ca", a);
+    problem = find_problem(&shown, "an authority in the master's client_ca", /* given_us= */ 0, a);
     return problem ? error_set(err, ERR_FORBIDDEN,
                                "%s: set security.tls.client_cert and client_key in agent.yaml to "
                                "another one",
@@ -277,7 +278,9 @@ int agent_certificates_check(struct master *m, const struct http_request *http, 
                          shown.facts.name, agent_id);
     if (is_revoked(m->certificates, &shown, agent_id))
         return refuse_revoked(agent_id, err);
-    const char *problem = find_problem(&shown, "this master's authority", a);
+    /* what the agent was given after a revocation, for which the clock may have been ahead (begin_of) */
+    int64_t given_us = revoked_us_of(m->certificates, agent_id) + SECOND_US;
+    const char *problem = find_problem(&shown, "this master's authority", given_us, a);
     if (problem && m->certificates->required)
         return refuse_until_it_joins(agent_id, problem, err);
     *ret_problem = problem;

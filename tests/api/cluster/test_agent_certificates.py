@@ -441,3 +441,24 @@ def test_a_master_whose_clock_is_wrong_names_both_times(secured, wrong_clock, da
     c.env = right
     started(c)
     come_back(c)
+
+
+def test_an_agent_whose_key_was_revoked_while_the_clock_was_ahead_is_let_in_with_its_new_certificate(secured, wrong_clock):
+    c = secured(agent_certificates="require")
+    join(c)
+    c.stop_agent("node")
+    c.stop_master()
+    right = dict(c.env)
+    c.env.update(wrong_clock(1))
+    started(c)
+    assert admin(c, "agent", "revoke-key", "node").returncode == 0
+    c.stop_master()
+    c.env = right
+    started(c)
+    before = certificate_of(c)
+    c.start_agent("node", token_file="", token=new_token(c))
+    wait_for("another certificate", lambda: log_of(c).count("link.certificate file=") == 2)
+    assert (certificate_of(c).not_valid_before_utc - before.not_valid_before_utc).total_seconds() >= 86400, "it begins after the revocation"
+    c.stop_agent("node")
+    come_back(c)
+    assert not said_anew(c, "not valid yet")
