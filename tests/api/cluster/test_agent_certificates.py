@@ -1,8 +1,10 @@
 """Tests the certificates that a master gives its agents: who gets one, how it is renewed, and what ends it."""
+import contextlib
 import json
 import os
 import re
 import signal
+import sqlite3
 import stat
 import struct
 import subprocess
@@ -275,6 +277,23 @@ def test_an_agent_that_was_removed_has_to_join_again(secured):
     come_back(c, wait=False)
     wait_for("the refusal", lambda: said_anew(c, "certificate of agent 'node' were revoked by an administrator"))
     wait_for("the agent to ask", lambda: [a["id"] for a in c.get("/api/v1/pending-agents").json["agents"]] == ["node"])
+
+
+def test_an_agent_whose_key_is_gone_from_the_store_is_removed_all_the_same(secured):
+    """As if another request had revoked the key a moment ago."""
+    c = secured()
+    if c.config.get("db"):
+        pytest.skip("the row is deleted in a file only")
+    join(c)
+    wait_for("the note of its certificate", lambda: "agent.certificate id=node" in c.master_log())
+    c.stop_agent("node", signo=signal.SIGKILL)
+    wait_for("the loss", lambda: c.get("/api/v1/agents/node").json["agent"].get("lostTime"))
+    with contextlib.closing(sqlite3.connect(c.dir / "data/determined.db")) as db, db:
+        assert db.execute("DELETE FROM agent_keys WHERE agent_id = 'node'").rowcount == 1
+    done = admin(c, "agent", "remove", "node")
+    assert done.returncode == 0, done.stderr
+    come_back(c, wait=False)
+    wait_for("the refusal", lambda: said_anew(c, "certificate of agent 'node' were revoked by an administrator"))
 
 
 @pytest.mark.parametrize("mode", ["accept", "require"])
