@@ -122,7 +122,7 @@ static int load_pair(const struct tls_files *t, struct tls_pair *ret, struct err
         return -1;
     if (*t->client_ca && tls_pair_ask_clients(&p, t->client_ca, err) < 0) {
         tls_pair_release(&p);
-        return error_wrap(err, "resource_manager.client_ca");
+        return error_wrap(err, "the authority of agents' certificates");
     }
     *ret = p;
     return 0;

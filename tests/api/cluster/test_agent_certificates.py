@@ -302,6 +302,8 @@ def test_certificates_of_an_authority_that_is_gone(secured, mode):
     join(c)
     c.stop_agent("node")
     (c.dir / "data/agents-ca.pem").unlink()
+    c.master.send_signal(signal.SIGHUP)
+    wait_for("the complaint", lambda: re.search("tls.reload_failed reason=.*the authority of agents' certificates: .*agents-ca.pem holds no", c.master_log()))
     before = certificate_of(c).serial_number
     restart_master(c)
     come_back(c, wait=mode == "accept")
