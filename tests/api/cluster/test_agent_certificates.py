@@ -98,7 +98,7 @@ def test_an_agent_that_joins_gets_a_certificate_for_a_key_of_its_own(secured):
     expiry = c.get("/api/v1/agents/node").json["agent"]["certificateExpiry"]
     assert expiry[:19] == given.not_valid_after_utc.strftime("%Y-%m-%dT%H:%M:%S")
     assert "Certificate Until" in admin(c, "agent", "describe", "node").stdout
-    # the key is on neither side of the wire: the master knows the certificate's end only
+    # no log has the key
     private = next(line for line in pem_of(c).read_text().split("-----") if len(line) > 100).strip().splitlines()[0]
     assert private not in c.master_log() and private not in log_of(c)
 
@@ -354,12 +354,14 @@ def test_an_agent_whose_file_is_spoilt_while_it_runs_connects_without_it(secured
     assert not said_anew(c, "unusable")
 
 
-def test_an_agent_that_gets_another_id_leaves_the_certificate_of_the_old_one_alone(secured):
+def test_an_agent_that_gets_another_id_does_not_show_the_certificate_of_the_old_one(secured):
     c = secured()
     join(c)
     c.stop_agent("node")
     c.start_agent("other", token_file="", token=new_token(c), data_dir=str(c.dir / "node"))
     assert "is the certificate of agent 'node', and this one is 'other'" in log_of(c, "other")
+    wait_for("its own certificate", lambda: "link.certificate file=" in log_of(c, "other"))
+    assert [a.value for a in certificate_of(c).subject.get_attributes_for_oid(x509.NameOID.USER_ID)] == ["other"]
 
 
 # ---- the master's side ----
