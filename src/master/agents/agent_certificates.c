@@ -17,7 +17,6 @@
 #include "store/functions.h"
 
 #define SECOND_US INT64_C(1000000)
-#define EXPIRES_SOON_US (INT64_C(30) * 86400 * SECOND_US)
 /* A certificate that begins in the future is taken as far as this, since the master's clock may have been set back. */
 #define CLOCK_TOLERANCE_US (300 * SECOND_US)
 #define PAUSE_US SECOND_US /* between two certificates of one connection */
@@ -48,7 +47,7 @@ static int open_authority(struct agent_certificates *x, struct error *err)
     if (authority_load(x->file, &x->authority, err) < 0)
         return error_wrap(err, "the authority of the agents' certificates (remove the file, and the master makes a new "
                                "one; agents then need new certificates)");
-    if (authority_until_us(x->authority) - clock_now_us() < EXPIRES_SOON_US)
+    if (authority_until_us(x->authority) - clock_now_us() < CERTIFICATE_EXPIRES_SOON_US)
         log_warning("agents.authority_ends",
                     "file=%s action=\"remove the file and restart the master: it makes a new "
                     "one, and agents get new certificates\"",
