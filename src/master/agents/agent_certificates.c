@@ -24,6 +24,7 @@
 struct revocation {
     char agent_id[CORE_AGENT_ID_MAX];
     int64_t revoked_us;
+    int64_t told_us; /* when the log has said that the agent is refused, by the monotonic clock; 0: not yet */
     UT_hash_handle hh;
 };
 
@@ -95,19 +96,24 @@ const char *agent_certificates_file(const struct agent_certificates *x)
 
 /* ---- what was revoked -------------------------------------------------------------------------------------------- */
 
+static struct revocation *find_revocation(const struct agent_certificates *x, const char *agent_id)
+{
+    struct revocation *v;
+    HASH_FIND_STR(x->revoked, agent_id, v);
+    return v;
+}
+
 static int64_t revoked_us_of(const struct agent_certificates *x, const char *agent_id)
 {
-    const struct revocation *v;
-    HASH_FIND_STR(x->revoked, agent_id, v);
+    const struct revocation *v = find_revocation(x, agent_id);
     return v ? v->revoked_us : 0;
 }
 
 void agent_certificates_revoked(struct agent_certificates *x, const char *agent_id, int64_t revoked_us)
 {
-    struct revocation *v;
     if (!x)
         return;
-    HASH_FIND_STR(x->revoked, agent_id, v);
+    struct revocation *v = find_revocation(x, agent_id);
     if (!v) {
         v = must_calloc(1, sizeof(*v));
         snprintf(v->agent_id, sizeof(v->agent_id), "%s", agent_id);
@@ -115,6 +121,7 @@ void agent_certificates_revoked(struct agent_certificates *x, const char *agent_
     }
     /* as in the store (agent_revocations_put): begin_of() may have been a second ahead of the clock */
     v->revoked_us = revoked_us > v->revoked_us + SECOND_US ? revoked_us : v->revoked_us + SECOND_US;
+    v->told_us = 0;
 }
 
 int agent_certificates_load(struct agent_certificates *x, struct store *db, struct error *err)
@@ -240,11 +247,19 @@ static bool is_revoked(const struct agent_certificates *x, const struct http_cli
            shown->facts.from_us <= revoked_us_of(x, agent_id);
 }
 
-bool agent_certificates_shows_revoked(const struct agent_certificates *x, const struct http_request *http,
+bool agent_certificates_shows_revoked(struct agent_certificates *x, const struct http_request *http,
                                       const char *agent_id)
 {
     struct http_client_certificate shown;
-    return x && http_request_client_certificate(http, &shown) && is_revoked(x, &shown, agent_id);
+    int64_t now_us = clock_monotonic_us();
+    if (!x || !http_request_client_certificate(http, &shown) || !is_revoked(x, &shown, agent_id))
+        return false;
+    struct revocation *v = find_revocation(x, agent_id);
+    if (v && (!v->told_us || now_us - v->told_us >= REFUSAL_TOLD_US)) {
+        v->told_us = now_us;
+        log_warning("agent.refused", "id=%s reason=\"its key and certificate were revoked\"", log_quote(agent_id));
+    }
+    return true;
 }
 
 /* The agent has shown none. */
