@@ -178,6 +178,8 @@ static void check_credentials(struct check *k)
              "no token: unless the master is on this machine, the agent will wait until an admin accepts it");
 }
 
+#define LET_JOIN_AGAIN "start the agent; if the master refuses it, let it join again: det agent revoke-key, then accept"
+
 /* Of the certificate that the master has given this agent; without one there is nothing to say. */
 static void check_certificate(struct check *k)
 {
@@ -189,12 +191,10 @@ static void check_certificate(struct check *k)
         if (own.until_us > clock_now_us())
             tell(k, GOOD, "certificate", NULL, "valid until %s: %s", until, own.file);
         else
-            tell(k, WARNING, "certificate",
-                 "start the agent; if the master refuses it, let it join again: det agent revoke-key, then accept",
-                 "it was valid until %s: %s", until, own.file);
+            tell(k, WARNING, "certificate", LET_JOIN_AGAIN, "by this machine's clock it was valid until %s: %s", until,
+                 own.file);
     } else if (err.kind != ERR_NOT_FOUND) {
-        tell(k, WARNING, "certificate",
-             "start the agent; if the master refuses it, let it join again: det agent revoke-key, then accept", "%s",
+        tell(k, WARNING, "certificate", err.kind == ERR_IO ? "run the check as the agent's user" : LET_JOIN_AGAIN, "%s",
              error_msg(&err));
     }
     own_certificate_release(&own);

@@ -140,9 +140,17 @@ static void connect_now(void *ctx)
                            .ping_s = k->silence_s / PINGS,
                            .dead_s = k->silence_s};
     cleanup_error struct error err = ERROR_INIT;
-    if (ws_connect(k->loop, &o, &h, &k->ws, &err) < 0)
-        /* there is no WebSocket whose close has to be waited for */
-        k->handler.on_fatal(k->handler.ctx, error_msg(&err));
+    if (ws_connect(k->loop, &o, &h, &k->ws, &err) == 0)
+        return;
+    if (certificate) {
+        log_warning("link.certificate_unusable", "reason=%s action=\"connecting without it\"",
+                    log_quote(error_msg(&err)));
+        own_certificate_forget(&k->certificate);
+        loop_timer_arm(k->retry, 0);
+        return;
+    }
+    /* there is no WebSocket whose close has to be waited for */
+    k->handler.on_fatal(k->handler.ctx, error_msg(&err));
 }
 
 /* Arms the timer of the next attempt with a random time between half of the current wait and all of it, so that the
@@ -338,6 +346,8 @@ static void on_master_hello(struct link *k, const struct wire_link_master_hello 
     k->up = true;
     k->failures = 0;
     k->backoff_us = BACKOFF_FIRST_US;
+    if (asks(k))
+        own_certificate_drop_leftover(&k->certificate);
     credentials_accepted(&k->credentials);
     log_info("link.up", "master=%s:%d epoch=%" PRId64 " cluster=%s expected=%zu", k->config->master_host,
              k->config->master_port, k->epoch, log_quote(k->cluster_id), hello->expected_n);
@@ -394,6 +404,7 @@ static void on_message(struct ws *w, const void *data, size_t n, bool is_text, v
     } else if (m.hello) {
         on_master_hello(k, m.hello);
     } else if (m.agent_key) {
+        own_certificate_drop_leftover(&k->certificate);
         credentials_take_key(&k->credentials, m.agent_key->key);
     } else if (m.agent_certificate) {
         on_agent_certificate(k, m.agent_certificate);

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
@@ -52,6 +53,13 @@ const char *own_certificate_file(const struct own_certificate *c)
 void own_certificate_forget(struct own_certificate *c)
 {
     c->usable = false;
+}
+
+void own_certificate_drop_leftover(const struct own_certificate *c)
+{
+    /* with a configured certificate the file is not the agent's own, wherever it lies */
+    if (!c->usable && !*c->config->tls_client_cert)
+        unlink(c->file);
 }
 
 bool own_certificate_is_wanted(const struct own_certificate *c)

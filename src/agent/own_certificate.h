@@ -27,6 +27,9 @@ void own_certificate_release(struct own_certificate *c);
 /* The file to show to the master; NULL: there is none. */
 const char *own_certificate_file(const struct own_certificate *c);
 void own_certificate_forget(struct own_certificate *c); /* it is not shown any more; the next one replaces it */
+/* Removes a file that is not shown, because the agent gets a new key: the file belongs to an earlier key, or to another
+ * id, and after a restart it would be shown beside the new key. */
+void own_certificate_drop_leftover(const struct own_certificate *c);
 /* Whether the agent takes one of the master. */
 bool own_certificate_is_wanted(const struct own_certificate *c);
 void own_certificate_set_clock(struct own_certificate *c, int64_t master_us);

@@ -77,7 +77,7 @@ struct api_services {
     void (*agent_key_revoked)(void *ctx, const char *agent_id, int64_t revoked_us);
     /* until when the agent's last certificate is valid; 0: it has been given none */
     int64_t (*agent_certificate_us)(void *ctx, const char *agent_id);
-    /* whether the agent has shown a certificate of its own that was revoked */
+    /* whether the agent has shown a certificate of its own that was revoked; it is refused, and the log says so */
     bool (*agent_shows_revoked)(void *ctx, const struct http_request *http, const char *agent_id);
     /* an admin has accepted the agent, and the key's row is stored; pool: the only one that it is good for, or "" */
     void (*agent_key_accepted)(void *ctx, const char *agent_id, const uint8_t *hash, const char *pool);

@@ -52,6 +52,17 @@ def test_a_machine_that_is_well_gets_status_0(check):
         assert found[thing].startswith("ok"), found[thing]
 
 
+@pytest.mark.parametrize("make, words", [
+    (lambda path: path.mkdir(), "run the check as the agent's user"),  # a file that the user may not read gives the same kind of error
+    (lambda path: path.write_text("garbage"), "if the master refuses it, let it join again: det agent revoke-key, then accept"),
+])
+def test_a_certificate_that_cannot_be_read_is_told_from_one_that_is_damaged(check, tmp_path, make, words):
+    (tmp_path / "agent").mkdir()
+    make(tmp_path / "agent/agent.pem")
+    _, found = check(security_tls_enabled="true")
+    assert found["certificate"].startswith("warning") and words in found["certificate"], found
+
+
 @pytest.mark.skipif(SANITIZED, reason="a sanitizer's library must be the first that is loaded")
 @pytest.mark.parametrize("by, verdict, words", [(-60, "warning", "s behind the master's"), (4000, "failure", "ahead of the master's")])
 def test_a_clock_that_is_wrong_is_named_with_its_error(check, tmp_path, by, verdict, words):

@@ -136,6 +136,15 @@ def test_a_certificate_with_another_name_is_refused(cluster, joined, other):
         come(cluster, name, key, sign(cluster, (name if "\x00" in other else "") + other or "\x00"))
 
 
+def test_whoever_has_a_revoked_certificate_does_not_fill_the_log(cluster, joined):
+    name, key, certificate = joined
+    assert cluster.request("DELETE", f"/api/v1/agents/{name}/key").status == 200
+    for shown_key in (key, "a wrong key", key):
+        with pytest.raises(Refused, match="401.*were revoked by an administrator"):
+            come(cluster, name, shown_key, certificate)
+    assert cluster.master_log().count(f'agent.refused id={name} reason="its key and certificate were revoked"') == 1
+
+
 def test_a_certificate_opens_nothing_else(cluster, joined):
     _, _, certificate = joined
     for path in ("/api/v1/agents", "/api/v1/me", "/metrics"):

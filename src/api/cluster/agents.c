@@ -252,13 +252,18 @@ static int forget_key(struct req *r, struct core *core, struct error *err)
     return 0;
 }
 
-/* On the writer's thread: deletes the agent's key, and notes that its certificates are revoked. */
-static int store_revoked(struct store *db, const char *id, int64_t now_us, struct error *err)
+/* On the writer's thread: deletes the agent's key, and notes that its certificates are revoked. missing_ok: there need
+ * not be a key. */
+static int store_revoked(struct store *db, const char *id, int64_t now_us, bool missing_ok, struct error *err)
 {
     struct store_agent_revocation row = {.revoked_us = now_us};
     snprintf(row.agent_id, sizeof(row.agent_id), "%s", id);
-    return store_agent_key_delete(db, id, err) < 0 ||
-                   store_agent_revocations_forget(db, now_us - JOINING_CERTIFICATE_MAX_US, err) < 0
+    if (store_agent_key_delete(db, id, err) < 0) {
+        if (!missing_ok || err->kind != ERR_NOT_FOUND)
+            return -1;
+        error_release(err);
+    }
+    return store_agent_revocations_forget(db, now_us - JOINING_CERTIFICATE_MAX_US, err) < 0
                ? -1
                : store_agent_revocation_put(db, &row, err);
 }
@@ -267,7 +272,8 @@ int api_revoke_agent_key(struct req *r, struct store *db, const struct wire_revo
                          struct wire_revoke_agent_key_response *ret, struct error *err)
 {
     const char *id = in->agent_id ? in->agent_id : "";
-    if (req_need_admin(r, "revoke the keys of agents", err) < 0 || store_revoked(db, id, r->now_us, err) < 0)
+    if (req_need_admin(r, "revoke the keys of agents", err) < 0 ||
+        store_revoked(db, id, r->now_us, /* missing_ok= */ false, err) < 0)
         return -1;
     r->state = (void *)id;
     return req_then_loop(r, forget_key);
@@ -276,7 +282,8 @@ int api_revoke_agent_key(struct req *r, struct store *db, const struct wire_revo
 static int store_removed(struct store *db, void *ctx, struct error *err)
 {
     const struct req *r = ctx;
-    return store_revoked(db, r->state, r->now_us, err);
+    /* another request may have revoked the key since this one was looked at */
+    return store_revoked(db, r->state, r->now_us, /* missing_ok= */ true, err);
 }
 
 static void removed_stored(void *ctx, const struct error *err)
@@ -285,7 +292,8 @@ static void removed_stored(void *ctx, const struct error *err)
     const struct api_services *s = &r->api->services;
     struct error copy = ERROR_INIT;
     if (err)
-        error_set(&copy, err->kind, "%s", error_msg(err));
+        error_set(&copy, err->kind, "the agent is removed, but its key is still good: det agent revoke-key %s (%s)",
+                  (const char *)r->state, error_msg(err));
     else
         s->agent_key_revoked(s->ctx, r->state, r->now_us);
     req_finish(r, &copy);

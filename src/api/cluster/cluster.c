@@ -241,13 +241,11 @@ static int check_entry(struct req *r, const char *id, struct agent_entry *ret, s
         return 0;
     if (token && id && join && strcmp(join, "ask") == 0)
         return ask_to_be_accepted(r, id, token, err);
-    if (id && s->agent_shows_revoked(s->ctx, r->http, id)) {
-        log_warning("agent.refused", "id=%s reason=\"its key and certificate were revoked\"", log_quote(id));
+    if (id && s->agent_shows_revoked(s->ctx, r->http, id))
         return error_set(err, ERR_UNAUTHENTICATED,
                          "key and certificate of agent '%s' were revoked by an administrator: it must join again, with "
                          "a token (det agent join-token create) or by det agent accept",
                          id);
-    }
     return error_set(
         err, ERR_UNAUTHENTICATED,
         "the agents' token is missing or wrong, or has ended; give the agent a token (det agent join-token "

@@ -17,7 +17,7 @@
 struct store;
 struct store_join_token;
 
-/* The longest time that an agent's certificate is valid. What was revoked is forgotten after it. */
+/* How long a certificate of an agent may be valid. What was revoked is forgotten after the longest time. */
 #define JOINING_CERTIFICATE_MIN_US (INT64_C(10) * 1000000)
 #define JOINING_CERTIFICATE_MAX_US (INT64_C(8760) * 3600 * 1000000)
 #define JOIN_TOKEN_PREFIX "join-" /* a token is JOIN_TOKEN_PREFIX, the secret, and perhaps "." and a fingerprint */

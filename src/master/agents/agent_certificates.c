@@ -17,7 +17,6 @@
 #include "store/functions.h"
 
 #define SECOND_US INT64_C(1000000)
-#define EXPIRES_SOON_US (INT64_C(30) * 86400 * SECOND_US)
 /* A certificate that begins in the future is taken as far as this, since the master's clock may have been set back. */
 #define CLOCK_TOLERANCE_US (300 * SECOND_US)
 #define PAUSE_US SECOND_US /* between two certificates of one connection */
@@ -25,6 +24,7 @@
 struct revocation {
     char agent_id[CORE_AGENT_ID_MAX];
     int64_t revoked_us;
+    int64_t told_us; /* when the log has said that the agent is refused, by the monotonic clock; 0: not yet */
     UT_hash_handle hh;
 };
 
@@ -48,7 +48,7 @@ static int open_authority(struct agent_certificates *x, struct error *err)
     if (authority_load(x->file, &x->authority, err) < 0)
         return error_wrap(err, "the authority of the agents' certificates (remove the file, and the master makes a new "
                                "one; agents then need new certificates)");
-    if (authority_until_us(x->authority) - clock_now_us() < EXPIRES_SOON_US)
+    if (authority_until_us(x->authority) - clock_now_us() < CERTIFICATE_EXPIRES_SOON_US)
         log_warning("agents.authority_ends",
                     "file=%s action=\"remove the file and restart the master: it makes a new "
                     "one, and agents get new certificates\"",
@@ -96,19 +96,24 @@ const char *agent_certificates_file(const struct agent_certificates *x)
 
 /* ---- what was revoked -------------------------------------------------------------------------------------------- */
 
+static struct revocation *find_revocation(const struct agent_certificates *x, const char *agent_id)
+{
+    struct revocation *v;
+    HASH_FIND_STR(x->revoked, agent_id, v);
+    return v;
+}
+
 static int64_t revoked_us_of(const struct agent_certificates *x, const char *agent_id)
 {
-    const struct revocation *v;
-    HASH_FIND_STR(x->revoked, agent_id, v);
+    const struct revocation *v = find_revocation(x, agent_id);
     return v ? v->revoked_us : 0;
 }
 
 void agent_certificates_revoked(struct agent_certificates *x, const char *agent_id, int64_t revoked_us)
 {
-    struct revocation *v;
     if (!x)
         return;
-    HASH_FIND_STR(x->revoked, agent_id, v);
+    struct revocation *v = find_revocation(x, agent_id);
     if (!v) {
         v = must_calloc(1, sizeof(*v));
         snprintf(v->agent_id, sizeof(v->agent_id), "%s", agent_id);
@@ -116,6 +121,7 @@ void agent_certificates_revoked(struct agent_certificates *x, const char *agent_
     }
     /* as in the store (agent_revocations_put): begin_of() may have been a second ahead of the clock */
     v->revoked_us = revoked_us > v->revoked_us + SECOND_US ? revoked_us : v->revoked_us + SECOND_US;
+    v->told_us = 0;
 }
 
 int agent_certificates_load(struct agent_certificates *x, struct store *db, struct error *err)
@@ -172,8 +178,9 @@ static void note_certificate(struct master *m, const char *agent_id, int64_t unt
 /* ---- an agent connects ------------------------------------------------------------------------------------------- */
 
 /* Why a certificate that is signed by nobody whom the master knows, or is not valid now, cannot be used; NULL: it
- * can. */
-static const char *find_problem(const struct http_client_certificate *c, const char *authority, struct arena *a)
+ * can. One that begins until given_us may be used whatever the clock says. */
+static const char *find_problem(const struct http_client_certificate *c, const char *authority, int64_t given_us,
+                                struct arena *a)
 {
     int64_t now_us = clock_now_us();
     char now[CLOCK_TEXT_MAX], from[CLOCK_TEXT_MAX], until[CLOCK_TEXT_MAX];
@@ -187,7 +194,7 @@ static const char *find_problem(const struct http_client_certificate *c, const c
                             "the agent's certificate has expired: it was valid until %s, and the master's clock says "
                             "%s",
                             until, now);
-    if (c->facts.from_us > now_us + CLOCK_TOLERANCE_US)
+    if (c->facts.from_us > now_us + CLOCK_TOLERANCE_US && c->facts.from_us > given_us)
         return arena_printf(a,
                             "the agent's certificate is not valid yet: it begins at %s, and the master's clock says %s "
                             "(compare it with the right time)",
@@ -209,7 +216,7 @@ static int check_for_client_ca(const struct master *m, const struct http_request
                    : error_set(err, ERR_FORBIDDEN,
                                "agents of this cluster must show a certificate that its client_ca has signed: set "
                                "security.tls.client_cert and client_key in agent.yaml");
-    problem = find_problem(&shown, "an authority in the master's client_ca", a);
+    problem = find_problem(&shown, "an authority in the master's client_ca", /* given_us= */ 0, a);
     return problem ? error_set(err, ERR_FORBIDDEN,
                                "%s: set security.tls.client_cert and client_key in agent.yaml to "
                                "another one",
@@ -228,9 +235,9 @@ static int refuse_until_it_joins(const char *agent_id, const char *problem, stru
 static int refuse_revoked(const char *agent_id, struct error *err)
 {
     return error_set(err, ERR_FORBIDDEN,
-                     "the certificate of agent '%s' was revoked by an administrator: the agent must join again, with "
-                     "a token (det agent join-token create) or by det agent accept",
-                     agent_id);
+                     "the certificate of agent '%s' was revoked by an administrator. Revoke the agent's key (det agent "
+                     "revoke-key %s); then it joins again, with a token or by det agent accept",
+                     agent_id, agent_id);
 }
 
 static bool is_revoked(const struct agent_certificates *x, const struct http_client_certificate *shown,
@@ -240,11 +247,19 @@ static bool is_revoked(const struct agent_certificates *x, const struct http_cli
            shown->facts.from_us <= revoked_us_of(x, agent_id);
 }
 
-bool agent_certificates_shows_revoked(const struct agent_certificates *x, const struct http_request *http,
+bool agent_certificates_shows_revoked(struct agent_certificates *x, const struct http_request *http,
                                       const char *agent_id)
 {
     struct http_client_certificate shown;
-    return x && http_request_client_certificate(http, &shown) && is_revoked(x, &shown, agent_id);
+    int64_t now_us = clock_monotonic_us();
+    if (!x || !http_request_client_certificate(http, &shown) || !is_revoked(x, &shown, agent_id))
+        return false;
+    struct revocation *v = find_revocation(x, agent_id);
+    if (v && (!v->told_us || now_us - v->told_us >= REFUSAL_TOLD_US)) {
+        v->told_us = now_us;
+        log_warning("agent.refused", "id=%s reason=\"its key and certificate were revoked\"", log_quote(agent_id));
+    }
+    return true;
 }
 
 /* The agent has shown none. */
@@ -277,7 +292,9 @@ int agent_certificates_check(struct master *m, const struct http_request *http, 
                          shown.facts.name, agent_id);
     if (is_revoked(m->certificates, &shown, agent_id))
         return refuse_revoked(agent_id, err);
-    const char *problem = find_problem(&shown, "this master's authority", a);
+    /* what the agent was given after a revocation, for which the clock may have been ahead (begin_of) */
+    int64_t given_us = revoked_us_of(m->certificates, agent_id) + SECOND_US;
+    const char *problem = find_problem(&shown, "this master's authority", given_us, a);
     if (problem && m->certificates->required)
         return refuse_until_it_joins(agent_id, problem, err);
     *ret_problem = problem;

@@ -43,8 +43,9 @@ int agent_certificates_load(struct agent_certificates *x, struct store *db, stru
 int agent_certificates_check(struct master *m, const struct http_request *http, const char *agent_id,
                              const struct agent_entry *entry, struct arena *a, const char **ret_problem,
                              struct error *err);
-/* Whether the agent has shown a certificate of its own that was revoked. */
-bool agent_certificates_shows_revoked(const struct agent_certificates *x, const struct http_request *http,
+/* Whether the agent has shown a certificate of its own that was revoked, for which it is refused. The log says so, not
+ * more often than every ten minutes. */
+bool agent_certificates_shows_revoked(struct agent_certificates *x, const struct http_request *http,
                                       const char *agent_id);
 /* Why an agent of this kind cannot be taken: it must have a certificate, and its program knows none. NULL: it can. */
 const char *agent_certificates_refuse_program(const struct master *m, const struct wire_link_agent_hello *hello);

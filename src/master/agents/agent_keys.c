@@ -14,8 +14,6 @@
 #include "master/master.h"
 #include "store/functions.h"
 
-#define REFUSAL_TOLD_US (INT64_C(600) * 1000000) /* the log says every ten minutes that an agent is refused */
-
 struct agent_key {
     char agent_id[CORE_AGENT_ID_MAX];
     uint8_t hash[TOKEN_HASH_BYTES];

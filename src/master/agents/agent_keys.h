@@ -14,6 +14,8 @@ struct agent_keys;
 struct master;
 struct store;
 
+#define REFUSAL_TOLD_US (INT64_C(600) * 1000000) /* the log says every ten minutes that an agent is refused */
+
 struct agent_keys *agent_keys_new(void);
 void agent_keys_free(struct agent_keys *k);
 int agent_keys_load(struct agent_keys *k, struct store *db, struct error *err);

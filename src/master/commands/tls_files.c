@@ -11,8 +11,7 @@
 #include "common/system/log.h"
 #include "net/http/tls.h"
 #include "net/loop/loop.h"
-
-#define EXPIRES_SOON_US ((int64_t)30 * 86400 * 1000000)
+#include "net/tls/certificate.h"
 
 /* What differs between two contents of a file. If all is zero, the file does not exist. */
 struct stamp {
@@ -111,7 +110,7 @@ static void log_pair(const struct tls_files *t, const char *event)
     char expires[CLOCK_TEXT_MAX];
     clock_format(t->pair.expires_us, expires);
     log_info(event, "cert=%s expires=%s", log_quote(t->cert), expires);
-    if (t->pair.expires_us - clock_now_us() < EXPIRES_SOON_US)
+    if (t->pair.expires_us - clock_now_us() < CERTIFICATE_EXPIRES_SOON_US)
         log_warning("tls.expires", "cert=%s expires=%s action=replace_it", log_quote(t->cert), expires);
 }
 
@@ -122,7 +121,7 @@ static int load_pair(const struct tls_files *t, struct tls_pair *ret, struct err
         return -1;
     if (*t->client_ca && tls_pair_ask_clients(&p, t->client_ca, err) < 0) {
         tls_pair_release(&p);
-        return error_wrap(err, "resource_manager.client_ca");
+        return error_wrap(err, "the authority of agents' certificates");
     }
     *ret = p;
     return 0;

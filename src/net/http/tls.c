@@ -187,7 +187,8 @@ int tls_pair_ask_clients(struct tls_pair *p, const char *ca_file, struct error *
                          openssl_reason("empty"));
     }
     SSL_CTX_set_client_CA_list(p->ctx, names);
-    /* a ticket would bring back the verdict of an earlier day, so times are looked at with each request */
+    /* A ticket would bring back the verdict of an earlier day, so the times of a client's certificate are looked at
+     * with each request. Those of the authorities are not looked at. */
     X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(p->ctx), X509_V_FLAG_PARTIAL_CHAIN | X509_V_FLAG_NO_CHECK_TIME);
     SSL_CTX_set_verify(p->ctx, SSL_VERIFY_PEER, note_verdict);
     SSL_CTX_set_session_id_context(p->ctx, context, sizeof(context) - 1);

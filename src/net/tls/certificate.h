@@ -23,6 +23,8 @@ enum {
     AUTHORITY_YEARS = 20,
 };
 
+#define CERTIFICATE_EXPIRES_SOON_US (INT64_C(30) * 86400 * 1000000) /* before its end there are warnings */
+
 struct certificate_facts {
     char name[CERTIFICATE_NAME_MAX]; /* the subject's user id (UID); "": it has none, or one that is too long */
     int64_t from_us, until_us;       /* when it is valid; 0: its time is damaged */

@@ -25,9 +25,8 @@
 #include "net/websocket/ws_tls.h"
 
 #define HEAD_MAX (64 * 1024)
-#define REFUSAL_MAX \
-    4096 /* bytes of a refusal's body that are read; only its first line is quoted, up to QUOTED_MAX \
-          */
+/* bytes of a refusal's body that are read; its first line is quoted, up to QUOTED_MAX */
+#define REFUSAL_MAX 4096
 #define QUOTED_MAX 640
 #define CONNECT_TIMEOUT_S 10
 

@@ -25,16 +25,14 @@ static int show_certificate(SSL_CTX *ctx, const struct ws_client_options *o, str
 {
     if (!o->client_cert)
         return 0;
-    const char *file = o->client_cert;
-    int ok = SSL_CTX_use_certificate_chain_file(ctx, file);
-    if (ok == 1)
-        ok = SSL_CTX_use_PrivateKey_file(ctx, file = o->client_key, SSL_FILETYPE_PEM);
-    if (ok == 1)
+    bool has_certificate = SSL_CTX_use_certificate_chain_file(ctx, o->client_cert) == 1;
+    if (has_certificate && SSL_CTX_use_PrivateKey_file(ctx, o->client_key, SSL_FILETYPE_PEM) == 1)
         return 0;
-    const char *why = ERR_reason_error_string(ERR_get_error());
+    unsigned long code = ERR_get_error();
+    const char *why = ERR_SYSTEM_ERROR(code) ? strerror(ERR_GET_REASON(code)) : ERR_reason_error_string(code);
     ERR_clear_error();
-    return error_set(err, ERR_INVALID, "%s cannot be used as %s: %s", file,
-                     file == o->client_key ? "key" : "certificate", why ? why : "unknown reason");
+    return error_set(err, ERR_INVALID, "%s cannot be used as %s: %s", has_certificate ? o->client_key : o->client_cert,
+                     has_certificate ? "key" : "certificate", why ? why : "unknown reason");
 }
 
 /* ---- a pinned certificate ---------------------------------------------------------------------------------------- */

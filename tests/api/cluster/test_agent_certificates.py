@@ -1,8 +1,10 @@
 """Tests the certificates that a master gives its agents: who gets one, how it is renewed, and what ends it."""
+import contextlib
 import json
 import os
 import re
 import signal
+import sqlite3
 import stat
 import struct
 import subprocess
@@ -96,7 +98,7 @@ def test_an_agent_that_joins_gets_a_certificate_for_a_key_of_its_own(secured):
     expiry = c.get("/api/v1/agents/node").json["agent"]["certificateExpiry"]
     assert expiry[:19] == given.not_valid_after_utc.strftime("%Y-%m-%dT%H:%M:%S")
     assert "Certificate Until" in admin(c, "agent", "describe", "node").stdout
-    # the key is on neither side of the wire: the master knows the certificate's end only
+    # no log has the key
     private = next(line for line in pem_of(c).read_text().split("-----") if len(line) > 100).strip().splitlines()[0]
     assert private not in c.master_log() and private not in log_of(c)
 
@@ -224,6 +226,48 @@ def test_a_revoked_certificate_is_refused_and_both_ends_say_so(secured):
     assert not said_anew(c, "were revoked")
 
 
+@pytest.mark.parametrize("way", ["token", "accepting"])
+def test_an_agent_that_joins_anew_keeps_no_certificate_of_its_earlier_key(secured, way):
+    """A master that gives none lets it in, as if the agent had ended between its new key and its new certificate."""
+    c = secured(agent_certificates="require")
+    join(c)
+    c.stop_agent("node")
+    assert admin(c, "agent", "revoke-key", "node").returncode == 0
+    restart_master(c, agent_certificates="none")
+    if way == "token":
+        c.start_agent("node", token_file="", token=new_token(c))
+    else:
+        come_back(c, wait=False)
+        wait_for("the agent to ask", lambda: c.get("/api/v1/pending-agents").json["agents"])
+        assert admin(c, "agent", "accept", "node", "--yes").returncode == 0
+        wait_for("the agent", lambda: c.agent_is_up("node"))
+    wait_for("its new key", lambda: log_of(c).count("link.key file=") == 2)
+    c.stop_agent("node")
+    assert not pem_of(c).exists()
+    restart_master(c, agent_certificates="require")
+    come_back(c)
+    wait_for("another certificate", lambda: said_anew(c, "link.certificate file="))
+    assert not said_anew(c, "revoked")
+
+
+def test_an_agent_that_shows_a_revoked_certificate_beside_a_new_key_is_told_what_helps(secured):
+    c = secured()
+    join(c)
+    c.stop_agent("node")
+    leftover = pem_of(c).read_bytes()
+    assert admin(c, "agent", "revoke-key", "node").returncode == 0
+    join_again = {"token_file": "", "token": new_token(c)}
+    c.start_agent("node", **join_again)
+    wait_for("another certificate", lambda: log_of(c).count("link.certificate file=") == 2)
+    c.stop_agent("node")
+    pem_of(c).write_bytes(leftover)
+    c.start_agent("node", wait=False, **join_again)
+    wait_for("the refusal", lambda: re.search("link.down .*certificate of agent 'node' was revoked.*det agent revoke-key node", log_of(c)))
+    assert admin(c, "agent", "revoke-key", "node").returncode == 0
+    wait_for("the agent", lambda: c.agent_is_up("node"))
+    wait_for("another certificate", lambda: certificate_of(c) and log_of(c).count("link.certificate file=") == 3)
+
+
 def test_an_agent_that_was_removed_has_to_join_again(secured):
     c = secured()
     join(c)
@@ -235,12 +279,31 @@ def test_an_agent_that_was_removed_has_to_join_again(secured):
     wait_for("the agent to ask", lambda: [a["id"] for a in c.get("/api/v1/pending-agents").json["agents"]] == ["node"])
 
 
+def test_an_agent_whose_key_is_gone_from_the_store_is_removed_all_the_same(secured):
+    """As if another request had revoked the key a moment ago."""
+    c = secured()
+    if c.config.get("db"):
+        pytest.skip("the row is deleted in a file only")
+    join(c)
+    wait_for("the note of its certificate", lambda: "agent.certificate id=node" in c.master_log())
+    c.stop_agent("node", signo=signal.SIGKILL)
+    wait_for("the loss", lambda: c.get("/api/v1/agents/node").json["agent"].get("lostTime"))
+    with contextlib.closing(sqlite3.connect(c.dir / "data/determined.db")) as db, db:
+        assert db.execute("DELETE FROM agent_keys WHERE agent_id = 'node'").rowcount == 1
+    done = admin(c, "agent", "remove", "node")
+    assert done.returncode == 0, done.stderr
+    come_back(c, wait=False)
+    wait_for("the refusal", lambda: said_anew(c, "certificate of agent 'node' were revoked by an administrator"))
+
+
 @pytest.mark.parametrize("mode", ["accept", "require"])
 def test_certificates_of_an_authority_that_is_gone(secured, mode):
     c = secured(agent_certificates=mode)
     join(c)
     c.stop_agent("node")
     (c.dir / "data/agents-ca.pem").unlink()
+    c.master.send_signal(signal.SIGHUP)
+    wait_for("the complaint", lambda: re.search("tls.reload_failed reason=.*the authority of agents' certificates: .*agents-ca.pem holds no", c.master_log()))
     before = certificate_of(c).serial_number
     restart_master(c)
     come_back(c, wait=mode == "accept")
@@ -277,12 +340,28 @@ def test_an_agent_whose_file_is_damaged_asks_for_another_certificate(secured, sp
     assert certificate_of(c)
 
 
-def test_an_agent_that_gets_another_id_leaves_the_certificate_of_the_old_one_alone(secured):
+@pytest.mark.parametrize("spoil, why", [(lambda path: path.unlink(), "No such file"), (lambda path: path.write_text("garbage"), "no start line")])
+def test_an_agent_whose_file_is_spoilt_while_it_runs_connects_without_it(secured, spoil, why):
+    c = secured()
+    join(c)
+    spoil(pem_of(c))
+    c.stop_master()
+    started(c)
+    wait_for("another certificate", lambda: log_of(c).count("link.certificate file=") == 2)
+    assert re.search(r'link.certificate_unusable reason=.*agent\.pem cannot be used as certificate: ' + why, log_of(c))
+    c.stop_agent("node")
+    come_back(c)
+    assert not said_anew(c, "unusable")
+
+
+def test_an_agent_that_gets_another_id_does_not_show_the_certificate_of_the_old_one(secured):
     c = secured()
     join(c)
     c.stop_agent("node")
     c.start_agent("other", token_file="", token=new_token(c), data_dir=str(c.dir / "node"))
     assert "is the certificate of agent 'node', and this one is 'other'" in log_of(c, "other")
+    wait_for("its own certificate", lambda: "link.certificate file=" in log_of(c, "other"))
+    assert [a.value for a in certificate_of(c).subject.get_attributes_for_oid(x509.NameOID.USER_ID)] == ["other"]
 
 
 # ---- the master's side ----
@@ -385,3 +464,24 @@ def test_a_master_whose_clock_is_wrong_names_both_times(secured, wrong_clock, da
     c.env = right
     started(c)
     come_back(c)
+
+
+def test_an_agent_whose_key_was_revoked_while_the_clock_was_ahead_is_let_in_with_its_new_certificate(secured, wrong_clock):
+    c = secured(agent_certificates="require")
+    join(c)
+    c.stop_agent("node")
+    c.stop_master()
+    right = dict(c.env)
+    c.env.update(wrong_clock(1))
+    started(c)
+    assert admin(c, "agent", "revoke-key", "node").returncode == 0
+    c.stop_master()
+    c.env = right
+    started(c)
+    before = certificate_of(c)
+    c.start_agent("node", token_file="", token=new_token(c))
+    wait_for("another certificate", lambda: log_of(c).count("link.certificate file=") == 2)
+    assert (certificate_of(c).not_valid_before_utc - before.not_valid_before_utc).total_seconds() >= 86400, "it begins after the revocation"
+    c.stop_agent("node")
+    come_back(c)
+    assert not said_anew(c, "not valid yet")
