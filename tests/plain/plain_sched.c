@@ -259,8 +259,16 @@ static struct books open_books(const struct plain_snapshot *s, struct arena *a)
     return b;
 }
 
+/* Places of requests with slots, which leave less of cores and memory to requests without: the requests were placed, or
+ * their places are kept until they are free. */
+struct places {
+    struct plain_placement *item;
+    size_t n;
+};
+
 struct plan {
     const struct plain_snapshot *s;
+    struct places *with_slots;
     struct books books;
     bool *deferred; /* by index of the request: served again among those that borrow */
     struct arena *a;
@@ -269,7 +277,7 @@ struct plan {
     const struct plain_request **order;
     bool *released; /* by index of the request */
     bool zero_slot, backfilling, releasing, leaving_given;
-    int kept_n; /* in what leaves */
+    int kept_n[2]; /* in what leaves: of gangs (1), and of smaller requests (0) */
 };
 
 static size_t index_of(const struct plan *p, const struct plain_request *r)
@@ -280,6 +288,12 @@ static size_t index_of(const struct plan *p, const struct plain_request *r)
 static void allocate_request(struct plan *p, const struct plain_request *r, struct plain_share *share, size_t n)
 {
     p->ret->allocate[p->ret->allocate_n++] = (struct plain_placement){index_of(p, r), share, n};
+}
+
+static void note_place(struct plan *p, const struct plain_request *r, struct plain_share *share, size_t n)
+{
+    if (!p->zero_slot)
+        p->with_slots->item[p->with_slots->n++] = (struct plain_placement){index_of(p, r), share, n};
 }
 
 /* A rank is a priority, or SCHED_PRIORITY_MAX and a priority for what borrows. */
@@ -330,12 +344,12 @@ static size_t fit_into_what_leaves(struct plan *p, const struct plain_request *r
         leaving += p->s->request[i].state == SCHED_RELEASING && (p->s->request[i].slots > 0) == (r->slots > 0);
     bool in_pieces = r->slots > 1 || r->needs.millicores > 0 || r->needs.memory_bytes > 0;
     if (!p->s->opts.preemption || p->releasing || !in_pieces || leaving == 0 || leaving > SCHED_LEAVING_MAX ||
-        p->kept_n >= SCHED_KEPT_MAX)
+        p->kept_n[r->slots > 1] >= SCHED_KEPT_MAX)
         return 0;
     struct plain_agent *agent = arena_dup(p->a, p->agent, p->s->agent_n * sizeof(*agent));
     give_leaving(p, agent);
     size_t n = plain_fit(p->s, agent, r, p->a, share);
-    p->kept_n += n > 0;
+    p->kept_n[r->slots > 1] += n > 0;
     return n;
 }
 
@@ -366,8 +380,11 @@ static size_t try_in_order(struct plan *p, int rank, const struct plain_request 
         }
         take_share(p->agent, share, n);
         add_to_books(&p->books, r, rank > SCHED_PRIORITY_MAX);
-        if (now && !p->releasing && (!p->backfilling || (p->s->opts.preemption && r->preemptible)))
+        bool placed = now && !p->releasing && (!p->backfilling || (p->s->opts.preemption && r->preemptible));
+        if (placed)
             allocate_request(p, r, share, n);
+        if (placed || !now)
+            note_place(p, r, share, n);
     }
     return failed;
 }
@@ -417,8 +434,9 @@ static void preempt_for(struct plan *p, const struct plain_request *r, int rank)
     if (n == 0)
         return;
     take_share(agent, share, n);
-    add_to_books(&p->books, r, rank > SCHED_PRIORITY_MAX);
+    note_place(p, r, share, n);
     p->agent = agent;
+    add_to_books(&p->books, r, rank > SCHED_PRIORITY_MAX);
     p->leaving_given = p->releasing = true;
     for (size_t i = 0; i < victim_n; i++) {
         p->released[victim[i]] = true;
@@ -426,9 +444,11 @@ static void preempt_for(struct plan *p, const struct plain_request *r, int rank)
     }
 }
 
-static void serve_requests(const struct plain_snapshot *s, bool zero_slot, struct arena *a, struct plain_decision *ret)
+static void serve_requests(const struct plain_snapshot *s, bool zero_slot, struct places *with_slots, struct arena *a,
+                           struct plain_decision *ret)
 {
     struct plan p = {.s = s,
+                     .with_slots = with_slots,
                      .a = a,
                      .ret = ret,
                      .zero_slot = zero_slot,
@@ -441,8 +461,8 @@ static void serve_requests(const struct plain_snapshot *s, bool zero_slot, struc
     for (size_t i = 0; i < s->request_n; i++)
         p.order[i] = &s->request[i];
     qsort(p.order, s->request_n, sizeof(*p.order), by_turn);
-    for (size_t i = 0; i < ret->allocate_n; i++) /* what was placed with slots, before those without */
-        take_needs(p.agent, ret->allocate[i].share, ret->allocate[i].share_n);
+    for (size_t i = 0; i < with_slots->n; i++) /* none yet, while those with slots are served */
+        take_needs(p.agent, with_slots->item[i].share, with_slots->item[i].share_n);
     for (int rank = SCHED_PRIORITY_MIN; rank <= 2 * SCHED_PRIORITY_MAX; rank++) {
         size_t n = try_in_order(&p, rank, failed);
         p.backfilling = p.backfilling || n > 0;
@@ -985,6 +1005,7 @@ void plain_pass(const struct plain_snapshot *s, struct arena *a, struct plain_de
         share_fairly(s, a, ret);
         return;
     }
-    serve_requests(s, false, a, ret);
-    serve_requests(s, true, a, ret);
+    struct places with_slots = {arena_array(a, struct plain_placement, s->request_n + 1), 0};
+    serve_requests(s, false, &with_slots, a, ret);
+    serve_requests(s, true, &with_slots, a, ret);
 }

@@ -349,8 +349,32 @@ static bool crashes_here(struct sim *sim, enum sim_crash where)
     return true;
 }
 
-/* Commits the rows, then carries out the other effects. Returns false if the master has died before it could answer. */
-/* Checks that the tasks on an agent have asked for no more of cores and memory than the agent has. */
+static struct sched_needs asked_for(const struct sim *sim, const char *allocation_id)
+{
+    for (size_t i = 0; i < sim->store->allocation_n; i++) {
+        const struct allocation_row *a = &sim->store->allocation[i];
+        if (strcmp(a->id, allocation_id) == 0)
+            return (struct sched_needs){a->millicores, a->memory_bytes};
+    }
+    return (struct sched_needs){0};
+}
+
+/* Adds up by the rows what the tasks on an agent have asked for. */
+static struct sched_needs needs_by_rows(const struct sim *sim, const char *agent_id)
+{
+    struct sched_needs sum = {0};
+    for (size_t i = 0; i < sim->store->container_n; i++) {
+        const struct container_row *k = &sim->store->container[i];
+        if (k->state == CONTAINER_TERMINATED || strcmp(k->agent_id, agent_id) != 0)
+            continue;
+        const struct sched_needs needs = asked_for(sim, k->allocation_id);
+        needs_add(&sum, &needs, 1);
+    }
+    return sum;
+}
+
+/* Checks that the tasks on an agent have asked for no more of cores and memory than the agent has, and that the core
+ * counts as much. */
 static void check_needs(struct sim *sim)
 {
     struct core_agent_view view;
@@ -358,11 +382,14 @@ static void check_needs(struct sim *sim)
         const struct sim_agent *a = &sim->agent[i];
         if (!a->connected || !core_agent_by_id(sim->core, a->id, &view))
             continue;
-        assert_true(view.held.millicores >= 0 && view.held.millicores <= a->has.millicores);
-        assert_true(view.held.memory_bytes >= 0 && view.held.memory_bytes <= a->has.memory_bytes);
+        const struct sched_needs sum = needs_by_rows(sim, a->id);
+        assert_int_equal(view.held.millicores, sum.millicores);
+        assert_int_equal(view.held.memory_bytes, sum.memory_bytes);
+        assert_true(needs_fit(&sum, &a->has));
     }
 }
 
+/* Commits the rows, then carries out the other effects. Returns false if the master has died before it could answer. */
 static bool finish_step(struct sim *sim, const struct core_effects *effects)
 {
     sim->steps++;

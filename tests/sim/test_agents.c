@@ -497,6 +497,11 @@ static void test_gang_probe__is_believed_once_about_its_own_agents_and_where_it_
         assert_int_equal(err.kind, ERR_INVALID);
     }
     assert_true(probed(sim, NULL, NULL));
+    assert_true(probed(sim, NULL, NULL)); /* a client whose answer was lost */
+    assert_false(probed(sim, own, &err));
+    assert_int_equal(err.kind, ERR_CONFLICT);
+    sim_crash_master(sim, 1000);
+    sim_run(sim, 2000);
     assert_false(probed(sim, own, &err));
     assert_int_equal(err.kind, ERR_CONFLICT);
     sim->pool.gang_probe = false;

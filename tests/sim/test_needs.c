@@ -198,6 +198,37 @@ static void test_needs__memory_that_is_vacated_is_kept_for_whom_it_was_vacated(v
     assert_int_equal(sim_trial(sim, 3)->run_id, 2);
 }
 
+/* A task without slots does not take the memory for which a trial has just been stopped, nor does it have the trial
+ * stopped again and again. */
+static void test_needs__memory_that_is_vacated_for_a_trial_goes_to_no_notebook(void **state)
+{
+    struct sim *sim = *state;
+    sim_set_sched(sim, &preemptive);
+    sim_add_machine(sim, "a1", 4, 8, 64 * GIB);
+    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 4, .priority = 60, .needs = needs_of(0, 32 * GIB)});
+    sim_run(sim, 150);
+    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 2, .priority = 20, .needs = needs_of(0, 64 * GIB)});
+    sim_launch(sim, &(struct sim_task){.kind = TASK_KIND_NOTEBOOK, .ms = 5000, .needs = needs_of(0, 16 * GIB)}, NULL);
+    sim_run(sim, 10);
+    assert_waits_because(sim, (struct core_job_owner){.task_id = sim->task_id[1]},
+                         "needs 16 GiB of memory: what is free in pool default is kept for a larger one ahead of it, "
+                         "which waits for others to leave");
+    sim_run(sim, 2000);
+    sim_expect(sim, "[     0] exp 1 > PAUSED -> ACTIVE\n"
+                    "[     0] a1 > start trial 1 run 1 slots 0\n"
+                    "[   150] exp 2 > PAUSED -> ACTIVE\n"
+                    "[   210] trial 1 > run 1 preempts after step 2\n"
+                    "[   220] a1 > start trial 2 run 1 slots 0\n"
+                    "[   440] trial 2 > COMPLETED, restarts 0\n"
+                    "[   440] exp 2 > ACTIVE -> STOPPING_COMPLETED\n"
+                    "[   440] exp 2 > STOPPING_COMPLETED -> COMPLETED\n"
+                    "[   440] a1 > start trial 1 run 2 slots 0 from step 2\n"
+                    "[   440] a1 > start notebook 1\n"
+                    "[   660] trial 1 > COMPLETED, restarts 0\n"
+                    "[   660] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
+                    "[   660] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
+}
+
 static void test_needs__by_fair_share_what_fits_is_shared(void **state)
 {
     struct sim *sim = *state;
@@ -248,6 +279,24 @@ static void test_needs__a_master_that_comes_back_counts_as_before(void **state)
     assert_int_equal(sim_experiment_state(sim, 2), RUN_COMPLETED);
 }
 
+/* What agents have that are expected back is not known yet, so it is not said that a request fits nowhere. */
+static void test_needs__nothing_is_a_misfit_while_agents_are_expected_back(void **state)
+{
+    struct sim *sim = *state;
+    cleanup_arena struct arena a = ARENA_INIT;
+    const struct sched_needs little = needs_of(1, GIB), much = needs_of(0, 64 * GIB);
+    sim_add_machine(sim, "a1", 2, 4, 32 * GIB);
+    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 100});
+    sim_run(sim, 100);
+    sim_crash_master(sim, 1000);
+    sim_run(sim, 1200);
+    assert_null(core_misfit(sim->core, "default", 0, true, &little, &a));
+    assert_null(core_misfit(sim->core, "default", 1, true, &much, &a));
+    sim_run(sim, 1000);
+    assert_null(core_misfit(sim->core, "default", 0, true, &little, &a));
+    assert_non_null(core_misfit(sim->core, "default", 1, true, &much, &a));
+}
+
 /* An agent that comes back with less than its tasks hold keeps them, and gets nothing more that asks for some. */
 static void test_needs__an_agent_that_comes_back_with_less_gets_nothing_more(void **state)
 {
@@ -294,6 +343,43 @@ static void test_needs__no_machine_is_launched_again_for_what_it_cannot_hold(voi
                                "needs 32 GiB of memory: the largest agent of pool default has 16 GiB for tasks");
 }
 
+static void test_needs__an_agent_of_ones_own_says_nothing_of_the_machines_that_are_launched(void **state)
+{
+    struct sim *sim = *state;
+    sim->provider.has = needs_of(4, 16 * GIB);
+    sim_make_elastic(sim, &two_at_most);
+    sim_add_machine(sim, "own", 2, 64, 1024 * GIB);
+    sim_run(sim, 1000);
+    sim_create(sim,
+               &(struct sim_experiment){.slots = 1, .steps = 10000, .priority = 1, .needs = needs_of(0, 1024 * GIB)});
+    sim_run(sim, 100);
+    sim_create(sim, &(struct sim_experiment){.slots = 2, .steps = 1, .needs = needs_of(4, 16 * GIB)});
+    sim_create(sim, &(struct sim_experiment){.slots = 2, .steps = 1, .needs = needs_of(0, 32 * GIB)});
+    sim_run(sim, 600000);
+    assert_int_equal(sim_experiment_state(sim, 1), RUN_ACTIVE);
+    assert_int_equal(sim_experiment_state(sim, 2), RUN_COMPLETED);
+    assert_in_range(sim->provider.launched, 1, 2);
+    assert_int_equal(machines_n(sim), 0);
+}
+
+/* A machine of an older version does not tell what it has. Machines that are launched after an upgrade do. */
+static void test_needs__machines_are_launched_although_an_older_one_does_not_tell(void **state)
+{
+    struct sim *sim = *state;
+    sim_make_elastic(sim, &two_at_most);
+    sim_run(sim, 1000);
+    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 2000});
+    sim_run(sim, 10000);
+    assert_int_equal(machines_n(sim), 1);
+    sim_crash_master(sim, 1000);
+    sim->provider.has = needs_of(4, 16 * GIB);
+    sim_run(sim, 10000);
+    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 1, .needs = needs_of(4, 16 * GIB)});
+    sim_run(sim, 100000);
+    assert_int_equal(sim_experiment_state(sim, 1), RUN_ACTIVE);
+    assert_int_equal(sim_experiment_state(sim, 2), RUN_COMPLETED);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -305,10 +391,14 @@ int main(void)
         TEST(test_needs__that_are_negative_are_refused),
         TEST(test_needs__a_more_important_trial_has_others_stopped_for_memory),
         TEST(test_needs__memory_that_is_vacated_is_kept_for_whom_it_was_vacated),
+        TEST(test_needs__memory_that_is_vacated_for_a_trial_goes_to_no_notebook),
         TEST(test_needs__by_fair_share_what_fits_is_shared),
         TEST(test_needs__a_master_that_comes_back_counts_as_before),
+        TEST(test_needs__nothing_is_a_misfit_while_agents_are_expected_back),
         TEST(test_needs__an_agent_that_comes_back_with_less_gets_nothing_more),
         TEST(test_needs__no_machine_is_launched_again_for_what_it_cannot_hold),
+        TEST(test_needs__an_agent_of_ones_own_says_nothing_of_the_machines_that_are_launched),
+        TEST(test_needs__machines_are_launched_although_an_older_one_does_not_tell),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

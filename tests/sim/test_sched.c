@@ -463,9 +463,15 @@ static void check_needs(struct world *w, const struct sched_decision *d)
         }
 }
 
-/* Checks that no agent has given out more than it has. */
+/* Checks that no agent has given out more than it has, and that what is left there is what nobody holds. */
 static void check_books(struct world *w)
 {
+    struct sched_needs left[AGENTS];
+    for (size_t i = 0; i < AGENTS; i++)
+        left[i] = w->agent[i].has;
+    for (size_t i = 0; i < REQUESTS; i++)
+        for (size_t k = 0; w->open[i] && k < w->request[i].share_n; k++)
+            needs_add(&left[w->request[i].share[k].agent - w->agent], &w->request[i].needs, -1);
     for (size_t i = 0; i < AGENTS; i++) {
         const struct sched_agent *agent = &w->agent[i];
         if (!w->present[i])
@@ -473,6 +479,8 @@ static void check_books(struct world *w)
         assert_in_range(agent->empty_slots, 0, agent->slots);
         assert_true(!agent->open || agent->empty_aux <= agent->aux);
         assert_true(agent->empty_aux >= 0);
+        assert_true(!agent->open || agent->left.millicores == left[i].millicores);
+        assert_true(!agent->open || agent->left.memory_bytes == left[i].memory_bytes);
     }
     for (size_t i = 0; i < REQUESTS; i++) {
         int held = 0;

@@ -208,11 +208,6 @@ def _has_torch() -> bool:
         return False
 
 
-def _free_port() -> int:
-    with _links.listen() as s:
-        return int(s.getsockname()[1])
-
-
 # ---- all together ----------------------------------------------------------------------------------------------------
 
 
@@ -285,8 +280,15 @@ def probe(
         Whether this container can take part in an all-reduce.
     """
     rank = info.container_rank
-    with _counting() as port:
-        offer = {"agent": info.agent_id, "port": port, "torch": has_torch(), "meet": _free_port() if rank == 0 else 0}
+    with _counting() as port, contextlib.ExitStack() as stack:
+        # The port of the all-reduce is kept until then, so that nobody else gets it.
+        meet = stack.enter_context(_links.listen()) if rank == 0 else None
+        offer = {
+            "agent": info.agent_id,
+            "port": port,
+            "torch": has_torch(),
+            "meet": meet.getsockname()[1] if meet else 0,
+        }
         offers = patiently(gather, GATHER_S)(info, offer)
         begin = time.monotonic()
         agents = [o["agent"] for o in offers]
@@ -296,7 +298,12 @@ def probe(
             return judge(agents, e.links, str(e))
         target = (rank + 1) % len(offers)
         rate, why = bandwidth(addresses[target], offers[target]["port"])
-        reduced = all_reduce(rank, addresses, offers[0]["meet"]) if all(o["torch"] for o in offers) else None
+        reduced: Optional[str] = None
+        if all(o["torch"] for o in offers):
+            if meet:
+                meet.close()
+            patiently(gather, GATHER_S)(info, None)  # so that all begin at the same time
+            reduced = all_reduce(rank, addresses, offers[0]["meet"])
         results = patiently(gather, GATHER_S)(info, {"rate": rate, "why": why, "reduced": reduced})
     links, said = _slow_links(agents, results, minimum)
     if links:
@@ -333,16 +340,20 @@ def main() -> int:
         return given
 
     minimum = os.environ.get(VARIABLE, "")
-    late: Optional[Verdict] = None
+    alone = False  # the others do not know the verdict of this container
     try:
         verdict = probe(info, _links.own_addresses(info), gather, int(minimum) if minimum.isdigit() else 0)
     except TooLate:
-        late = verdict = Verdict(
+        alone = True
+        verdict = Verdict(
             True, [], f"only some of {len(info.container_addrs)} machines came to the probe within {GATHER_S:g} s"
         )
+    except Exception as e:  # whatever breaks here is no failure of the trial's program
+        alone = True
+        verdict = judge([], [], f"the probe could not be carried out: {type(e).__name__}: {e}")
     print(f"gang probe: {verdict.report}", file=sys.stderr if verdict.failed else sys.stdout, flush=True)
     # Whoever notices that somebody is missing says so, since it may be the first container that is.
-    if info.container_rank == 0 or late:
+    if info.container_rank == 0 or alone:
         with contextlib.suppress(Exception) if info.container_rank else contextlib.nullcontext():
             _report(info, verdict, [agents[rank] for rank in verdict.bad])
     if not verdict.failed:

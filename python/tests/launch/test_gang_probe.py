@@ -1,5 +1,6 @@
 """The probe of a gang: who is to blame, what is measured, and that all conclude the same. Containers are threads."""
 
+import socket
 import threading
 
 import pytest
@@ -86,4 +87,51 @@ def test_a_report_is_one_line_that_the_master_takes():
 def test_numbers_are_added_up_by_pytorch(monkeypatch):
     pytest.importorskip("torch")
     monkeypatch.setenv("GLOO_SOCKET_IFNAME", "lo")  # what the probe sets does not outlive this test
-    assert gang_probe.all_reduce(0, ["127.0.0.1"], gang_probe._free_port()) == ""
+    with _links.listen() as server:
+        port = server.getsockname()[1]
+    assert gang_probe.all_reduce(0, ["127.0.0.1"], port) == ""
+
+
+def test_an_all_reduce_begins_everywhere_together_at_a_port_that_was_kept(monkeypatch):
+    given, bound = [], []
+
+    def reduce(rank, addresses, port):
+        if rank == 0:
+            with socket.create_server(("", port)):
+                bound.append(port)
+        return ""
+
+    def act(info, gather):
+        def noting(info, data):
+            offers = gather(info, data)
+            if info.container_rank == 0:
+                given.append(offers)
+                if len(given) == 1:
+                    socket.create_connection(("127.0.0.1", offers[0]["meet"])).close()
+            return offers
+
+        own = [("eth0", ["127.0.0.2", "127.0.0.3"][info.container_rank])]
+        return gang_probe.probe(info, own, noting, 0, lambda: True)
+
+    monkeypatch.setattr(gang_probe, "all_reduce", reduce)
+    said = room.meet(2, act)
+    assert {v.failed for v in said} == {False} and "an all-reduce of 1 MiB is right" in said[0].report
+    assert given[-2] == [None, None] and bound == [given[0][0]["meet"]]
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_probe_that_breaks_is_reported_as_a_failed_probe(monkeypatch, rank):
+    reports = []
+
+    def break_down(*_):
+        raise RuntimeError("two\nlines")
+
+    monkeypatch.setattr(gang_probe._info, "get_cluster_info", lambda: room.info_of(rank, 2))
+    monkeypatch.setattr(gang_probe, "probe", break_down)
+    monkeypatch.setattr(_links, "own_addresses", lambda info: [])
+    monkeypatch.setattr(gang_probe, "_report", lambda info, verdict, agents: reports.append((verdict, agents)))
+    monkeypatch.setattr(gang_probe, "KILL_S", 0)
+    assert gang_probe.main() == 1
+    [(verdict, agents)] = reports
+    assert verdict.failed and verdict.bad == agents == []
+    assert verdict.report.endswith("the probe could not be carried out: RuntimeError: two lines")

@@ -253,13 +253,23 @@ static bool agents_could_hold(const struct core *c, const struct pool *p, const 
     return r->slots == 0 ? able != NULL : sizes_could_hold(able, r, p->opts.sched.allow_heterogeneous_fits);
 }
 
+/* Returns whether agents of the pool are expected back of which it is not known what they have: the master was started
+ * a moment ago. */
+static bool awaits_agents(const struct core *c, const struct pool *p)
+{
+    for (const struct agent *agent = c->agents; agent; agent = agent->hh.next)
+        if (agent->pool == p && agent->presence == AGENT_AWAY && !agent->slot)
+            return true;
+    return false;
+}
+
 const char *core_misfit(const struct core *c, const char *pool, int32_t slots, bool single_node,
                         const struct sched_needs *needs, struct arena *a)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
     const struct pool *p = pool_find(c, pool);
     struct sched_request r = {.slots = slots, .single_agent = single_node, .needs = *needs};
-    if (!p || (slots == 0 && !needs_any(needs)))
+    if (!p || (slots == 0 && !needs_any(needs)) || awaits_agents(c, p))
         return NULL;
     const struct agent_size *sizes = count_sizes(c, p, &(struct sched_needs){0}, a);
     bool slots_fit = slots == 0 ? sizes != NULL : sizes_could_hold(sizes, &r, p->opts.sched.allow_heterogeneous_fits);
@@ -393,8 +403,9 @@ static void add_others(const struct sched_request *r, const struct sched_reason 
         strbuf_addf(out, "%swaits for %zu %s%s ahead of higher priority", out->n > 0 ? "; " : "", reason->ahead,
                     r->slots > 0 ? "trial" : "task", plural_s((int64_t)reason->ahead));
     if (reason->stuck)
-        strbuf_addf(out, ", of which job %.8s needs %d slot%s that no set of agents has", reason->stuck->job->job_id,
-                    reason->stuck->slots, plural_s(reason->stuck->slots));
+        strbuf_addf(out, ", of which job %.8s needs %d slot%s%s that no set of agents has", reason->stuck->job->job_id,
+                    reason->stuck->slots, plural_s(reason->stuck->slots),
+                    needs_any(&reason->stuck->needs) ? ", with cores and memory," : "");
     if (reason->leaving > 0 && reason->why == SCHED_WHY_NO_ROOM)
         strbuf_addf(out, "; %zu %s just being stopped", reason->leaving, reason->leaving == 1 ? "is" : "are");
 }
@@ -441,7 +452,10 @@ static void add_reason(const struct core *c, const struct pool *p, const struct 
         strbuf_addf(out, "by fair share what is free in pool %s goes to other jobs", p->name);
         break;
     case SCHED_WHY_GANG:
-        add_need(r, out);
+        if (r->slots == 0 && needs_any(&r->needs))
+            add_asked(r, out);
+        else
+            add_need(r, out);
         strbuf_addf(out,
                     "what is free in pool %s is kept for a larger one ahead of it, which waits for others to leave",
                     p->name);
@@ -457,13 +471,13 @@ static void add_reason(const struct core *c, const struct pool *p, const struct 
 
 /* Estimates how long the request will wait. It assumes that the running allocations end evenly, so that in one median
  * run time all slots of the pool come free once, and that the requests ahead in the queue get their slots first. The
- * result is 0 if no estimate can be made: when agents are missing, because nobody knows when one joins, and in pools
- * whose jobs have no queue. */
+ * result is 0 if no estimate can be made: when agents are missing, because nobody knows when one joins, when cores
+ * or memory are missing, because only slots are counted, and in pools whose jobs have no queue. */
 static int64_t wait_of(struct pool *p, const struct sched_request *r, const struct sched_reason *reason)
 {
     struct sched_slot_count slots = sched_count_slots(p->sched);
     int64_t median_us = run_times_median(&p->run_times);
-    bool only_time = reason->why >= SCHED_WHY_NO_ROOM && !reason->stuck;
+    bool only_time = reason->why >= SCHED_WHY_NO_ROOM && reason->lacks == SCHED_LACKS_SLOTS && !reason->stuck;
     if (!only_time || median_us == 0 || r->slots == 0 || slots.all == 0 ||
         !sched_policy_type(p->opts.sched.policy)->has_queue)
         return 0;

@@ -275,7 +275,6 @@ int agent_connected(struct core *c, const struct core_event *ev, struct error *e
     effect_add(c, CORE_WELCOME_AGENT);
     reconcile_containers(c, agent, ev);
     fill_welcome(c, agent, ev, &c->out->item[welcome]);
-    elastic_saw_machine(agent);
     agent_changed(c, agent);
     return 0;
 }

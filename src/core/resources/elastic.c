@@ -20,8 +20,8 @@ struct elastic {
     struct scale_opts opts;
     struct instances instances;
     struct scale_demand waits; /* what waits, as far as agents could be launched for it */
-    /* The most cores and the most memory that an agent of the pool had when it connected. has_seen: one has connected
-     * since the master started, so that it is known what a machine has. */
+    /* What the largest machine of the pool has, by its agent. has_seen: such an agent has connected since the master
+     * started, so that it is known what a machine has. */
     struct sched_needs largest;
     bool has_seen;
     bool listed;            /* the provider has sent a list at least once */
@@ -127,13 +127,43 @@ static void forget_vanished(struct core *c, const struct pool *p)
             fact_add(c, (struct fact){FACT_MACHINE_GONE, .agent = agent});
 }
 
+static void count_those_with_needs(struct pool *p, int by)
+{
+    const struct allocation *al;
+    TAILQ_FOREACH(al, &p->allocations, in_pool)
+        if (al->known_to_sched && al->request.state == SCHED_PENDING && needs_any(&al->request.needs))
+            elastic_waits(p, &al->request, by);
+}
+
+static bool is_larger(const struct sched_needs *a, const struct sched_needs *b)
+{
+    return a->memory_bytes != b->memory_bytes ? a->memory_bytes > b->memory_bytes : a->millicores > b->millicores;
+}
+
+/* Learns from the agent on a listed machine what machines of the pool have. An agent on no such machine says nothing of
+ * those that the pool launches. Nor does an agent that does not tell what it has, on a machine that ran before the
+ * master started: the next machine may have a newer agent. */
+static void learn_from_machine(struct core *c, struct pool *p, const struct instance *x)
+{
+    struct elastic *e = p->elastic;
+    const struct agent *agent = agent_find(c, x->id);
+    if (!agent || agent->pool != p || agent->presence != AGENT_CONNECTED || (x->inherited && !needs_any(&agent->has)) ||
+        (e->has_seen && !is_larger(&agent->has, &e->largest)))
+        return;
+    count_those_with_needs(p, -1); /* what was counted may count no more, and what was not counted may count now */
+    e->has_seen = true;
+    e->largest = agent->has;
+    count_those_with_needs(p, 1);
+}
+
 /* Finds out which agents are on the machines and what these do, for the machines for which that may have changed. */
 static bool update_instances(struct core *c, struct pool *p)
 {
     struct elastic *e = p->elastic;
     bool any = false, came;
-    while (instances_look(c, p, &e->instances, &came)) {
+    for (const struct instance *x; (x = instances_look(c, p, &e->instances, &came));) {
         any = true;
+        learn_from_machine(c, p, x);
         if (came)
             note_launch_success(e);
     }
@@ -256,29 +286,6 @@ void elastic_waits(struct pool *p, const struct sched_request *r, int by)
     e->waits.slots -= slots_of(job);
     job->calling_slots += calls_for_agents(e, r) ? by * r->slots : 0;
     e->waits.slots += slots_of(job);
-}
-
-static void count_those_with_needs(struct pool *p, int by)
-{
-    const struct allocation *al;
-    TAILQ_FOREACH(al, &p->allocations, in_pool)
-        if (al->known_to_sched && al->request.state == SCHED_PENDING && needs_any(&al->request.needs))
-            elastic_waits(p, &al->request, by);
-}
-
-void elastic_saw_machine(const struct agent *agent)
-{
-    struct pool *p = agent->pool;
-    struct elastic *e = p->elastic;
-    if (!e || (e->has_seen && needs_fit(&agent->has, &e->largest)))
-        return;
-    count_those_with_needs(p, -1); /* what was counted may count no more, and what was not counted may count now */
-    e->has_seen = true;
-    if (agent->has.millicores > e->largest.millicores)
-        e->largest.millicores = agent->has.millicores;
-    if (agent->has.memory_bytes > e->largest.memory_bytes)
-        e->largest.memory_bytes = agent->has.memory_bytes;
-    count_those_with_needs(p, 1);
 }
 
 struct sched_needs elastic_largest(const struct pool *p)

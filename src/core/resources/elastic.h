@@ -26,10 +26,8 @@ void elastic_turn(struct core *c, struct pool *p, bool changed);
 void elastic_touch(struct pool *p, const struct agent *agent);
 /* Has to be called when a request begins to wait (by 1), or does not wait any more (by −1). */
 void elastic_waits(struct pool *p, const struct sched_request *r, int by);
-/* Has to be called when an agent has connected and has told what its machine has. */
-void elastic_saw_machine(const struct agent *agent);
-/* Returns the most cores and the most memory of the machines that a pool has launched since the master started; nothing
- * if none is known, or if the pool is not elastic. */
+/* Returns the cores and the memory of the largest machine that the provider has listed and whose agent has connected
+ * since the master started; nothing if none is known, or if the pool is not elastic. */
 struct sched_needs elastic_largest(const struct pool *p);
 /* Returns whether machines that an elastic pool launches have so many cores and so much memory, as far as is known. */
 bool elastic_could_have(const struct pool *p, const struct sched_needs *needs);

@@ -16,7 +16,7 @@ static struct container *on_agent(const struct allocation *a, const char *agent_
 }
 
 /* A report is taken once, and only where the probe is switched on: otherwise the task of a user could accuse the
- * machines of others at any time. */
+ * machines of others at any time. That all is well may be said again, since a client whose answer was lost says so. */
 static int check(const struct allocation *a, const struct core_event *ev, struct error *err)
 {
     if (!a->trial || a->container_n < 2 || !a->pool->opts.gang_probe)
@@ -24,7 +24,7 @@ static int check(const struct allocation *a, const struct core_event *ev, struct
                          "allocation '%s' is not probed: that is done for trials on several agents, in pools with "
                          "task_container_defaults.gang_probe: true",
                          a->row.id);
-    if (a->probed)
+    if (a->probed && ev->probe.failed)
         return error_set(err, ERR_CONFLICT, "the probe of allocation '%s' was reported already", a->row.id);
     for (size_t i = 0; i < ev->probe.bad_n; i++)
         if (!on_agent(a, ev->probe.bad[i]))
@@ -40,7 +40,7 @@ int gang_probed(struct core *c, const struct core_event *ev, struct error *err)
         return error_set(err, ERR_NOT_FOUND, "allocation '%.80s' not found", ev->probe.allocation_id);
     if (check(a, ev, err) < 0)
         return -1;
-    a->probed = true;
+    a->probed = true; /* it is not stored: container_restore() takes each allocation for probed */
     if (!ev->probe.failed || a->killed_us != 0)
         return 0;
     for (size_t i = 0; i < ev->probe.bad_n; i++) {

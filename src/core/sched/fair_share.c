@@ -172,7 +172,7 @@ static bool serve_gang(struct pass *p, struct sched_request *r, bool may_make_ro
         pass_grant(p, r);
         return true;
     }
-    if (p->kept_n >= SCHED_KEPT_MAX || leaving_n(p) > SCHED_LEAVING_MAX)
+    if (p->kept_n[1] >= SCHED_KEPT_MAX || leaving_n(p) > SCHED_LEAVING_MAX)
         return true; /* this pass keeps slots for no more gangs */
     size_t n = fit_into_what_leaves(p, r);
     if (n == 0 && may_make_room)
@@ -180,7 +180,7 @@ static bool serve_gang(struct pass *p, struct sched_request *r, bool may_make_ro
     if (n > 0) {
         agent_index_take(&p->s->agents, p->s->share, n, &r->needs);
         pass_plan_quotas(p, r);
-        p->kept_n++;
+        p->kept_n[1]++;
         r->granted_in = p->s->pass;
     } else if (r->shape->fits_now) {
         pass_grant(p, r); /* another gang took the slots in this pass */
@@ -297,7 +297,7 @@ static void start_again(struct pass *p, size_t placed_before)
     pass_forget_quotas(p);
     p->s->pass++; /* what the last plan granted and released carries the old number, and does not count any more */
     p->releasing = false;
-    p->kept_n = 0;
+    p->kept_n[1] = 0;
     p->unfit.n = p->too_large.n = p->infeasible.n = 0;
     p->ret->allocate_n = placed_before;
     p->ret->release_n = p->ret->unplaced_n = 0;

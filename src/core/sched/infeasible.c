@@ -6,8 +6,8 @@
  * important one and adds up, for every agent, how much room the agent would have if all that may be stopped for that
  * priority were gone. Each running request is looked at once.
  *
- * The count leaves out blocked agents and gangs over agents of several sizes. So a request that is not infeasible
- * here may still turn out to have no place. */
+ * The count leaves out blocked agents, cores and memory, and gangs over agents of several sizes. So a request that is
+ * not infeasible here may still turn out to have no place. */
 #include <stdlib.h>
 #include <string.h>
 

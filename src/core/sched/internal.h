@@ -25,6 +25,8 @@ struct sched {
     TAILQ_HEAD(, sched_request) releasing;
     size_t releasing_n[2]; /* releasing_n[0]: how many of them have no slots; releasing_n[1]: how many have slots */
     struct sched_promotions promotions;
+    /* in the last pass, cores or memory were kept for requests with slots until what holds them has ended */
+    bool keeps_needs;
     uint64_t pass, room_counts;
     struct sched_share *share; /* memory for the shares of one placement */
     size_t agent_n, share_cap;
@@ -68,7 +70,12 @@ struct pass {
      * made for: the least important request is stopped first, and of equally important ones the latest. */
     struct sched_level *level;
     struct sched_request *next_victim;
-    int kept_n; /* the number of gangs for which slots of leaving requests are kept */
+    /* kept_n[1]: the number of gangs for which places on what leaves are kept. kept_n[0]: that of smaller requests */
+    int kept_n[2];
+    /* of requests with slots that need cores or memory: the places that they have got in this pass, or that are kept
+     * for them until they are free */
+    struct sched_placement *with_needs;
+    size_t with_needs_n, with_needs_cap;
     struct planned {
         struct sched_quotas *quotas;
         int slots;

@@ -21,6 +21,22 @@ static size_t fit_request(struct pass *p, const struct sched_request *r)
     return p->releasing ? projection_fit(&s->projection, r, s->share) : agent_index_fit(&s->agents, r, s->share);
 }
 
+/* Notes for take_needs_of_others() that the request has got its place, or that its place is kept for it. */
+static void note_needs(struct pass *p, struct sched_request *r, const struct sched_share *share, size_t n, bool kept)
+{
+    if (r->slots == 0 || !needs_any(&r->needs))
+        return;
+    p->s->keeps_needs = p->s->keeps_needs || kept;
+    if (p->with_needs_n == p->with_needs_cap) {
+        p->with_needs_cap = p->with_needs_cap == 0 ? 16 : 2 * p->with_needs_cap;
+        struct sched_placement *more = arena_array(p->arena, struct sched_placement, p->with_needs_cap);
+        for (size_t i = 0; i < p->with_needs_n; i++)
+            more[i] = p->with_needs[i];
+        p->with_needs = more;
+    }
+    p->with_needs[p->with_needs_n++] = (struct sched_placement){r, arena_dup(p->arena, share, n * sizeof(*share)), n};
+}
+
 static void take_slots(struct pass *p, const struct sched_request *r, size_t n)
 {
     struct sched *s = p->s;
@@ -44,12 +60,12 @@ static size_t fit_into_what_leaves(struct pass *p, const struct sched_request *r
     bool in_pieces = r->slots > 1 || needs_any(&r->needs);
     if (!s->opts.preemption || p->releasing || !in_pieces || leaving_n == 0 || leaving_n > SCHED_LEAVING_MAX)
         return 0;
-    if (p->kept_n >= SCHED_KEPT_MAX || pass_is_too_large(p, r->shape))
+    if (p->kept_n[r->slots > 1] >= SCHED_KEPT_MAX || pass_is_too_large(p, r->shape))
         return 0;
     size_t n = projection_fit(&s->projection, r, s->share);
     if (n == 0)
         shape_set_add(&p->too_large, r->shape);
-    p->kept_n += n > 0;
+    p->kept_n[r->slots > 1] += n > 0;
     return n;
 }
 
@@ -74,6 +90,8 @@ static void place_in_turn(struct pass *p, struct walk *walk, struct walk *ret_fa
         take_slots(p, r, n);
         if (now > 0 && may_place(p, r))
             pass_allocate(p, r, p->s->share, n);
+        if (now == 0 || may_place(p, r))
+            note_needs(p, r, p->s->share, n, now == 0);
         walk_push(walk, line);
     }
 }
@@ -140,11 +158,27 @@ static bool may_help(const struct sched_request *r, const struct sched_request *
     return !needs_any(&r->needs);
 }
 
+/* Returns false if no agent would have the cores and the memory of r even if everything were stopped there that may
+ * ever be stopped for requests with slots. */
+static bool could_have_needs(const struct sched *s, const struct sched_request *r)
+{
+    if (r->slots == 0 || !needs_any(&r->needs))
+        return true;
+    for (const struct sched_agent *agent = s->agents.by_id; agent; agent = agent->hh.next) {
+        struct sched_needs left = agent->has;
+        needs_add(&left, &agent->fixed_needs, -1);
+        needs_add_upto(&left, &agent->leaving, &agent->has);
+        if (agent->open && needs_fit(&r->needs, &left))
+            return true;
+    }
+    return false;
+}
+
 /* Stops one running request after the other until r fits. 0: it does not fit even then. */
 static size_t fit_after_stopping(struct pass *p, const struct sched_request *r, struct victims *v)
 {
     struct sched *s = p->s;
-    struct sched_request *victim = p->next_victim;
+    struct sched_request *victim = could_have_needs(s, r) ? p->next_victim : NULL;
     for (size_t n; may_stop(p, r, victim);) {
         add_victim(v, victim, p->arena);
         projection_give(&s->projection, victim->share, victim->share_n, &victim->needs);
@@ -214,6 +248,8 @@ static void preempt_in_turn(struct pass *p, struct walk *failed)
         }
         line_advance(line);
         take_slots(p, r, n);
+        if (!fits)
+            note_needs(p, r, p->s->share, n, true);
         while (!fits && given_up_n > 0) {
             line_skip_to_behind(given_up[--given_up_n], r);
             walk_push(failed, given_up[given_up_n]);
@@ -270,7 +306,7 @@ static void serve_levels(struct pass *p, struct sched_level *level)
     p->backfilling = p->releasing = false;
     p->too_large.n = p->unfit.n = 0;
     p->has_counted_what_leaves = false;
-    p->kept_n = 0;
+    p->kept_n[0] = p->kept_n[1] = 0;
     p->level = level;
     p->next_victim = p->s->opts.preemption ? last_running(level, SCHED_RANK_MAX) : NULL;
     pass_forget_infeasible(p);
@@ -280,24 +316,23 @@ static void serve_levels(struct pass *p, struct sched_level *level)
     agent_index_undo(&p->s->projection.agents, 0);
 }
 
-/* What the pass has placed with slots leaves less of cores and memory to requests without slots. */
-static void take_needs_of_placed(struct pass *p)
+/* What the pass has placed with slots, or keeps a place for, leaves less of cores and memory to requests without slots.
+ * Otherwise these would take what others were stopped for. */
+static void take_needs_of_others(struct pass *p)
 {
     struct sched *s = p->s;
-    for (size_t i = 0; i < p->ret->allocate_n; i++) {
-        const struct sched_placement *placed = &p->ret->allocate[i];
-        const struct sched_needs *needs = &placed->request->needs;
-        if (!needs_any(needs))
-            continue;
-        agent_index_take_needs(&s->agents, placed->share, placed->share_n, needs);
-        projection_taken(&s->projection, placed->share, placed->share_n, needs);
+    for (size_t i = 0; i < p->with_needs_n; i++) {
+        const struct sched_placement *place = &p->with_needs[i];
+        agent_index_take_needs(&s->agents, place->share, place->share_n, &place->request->needs);
+        projection_taken(&s->projection, place->share, place->share_n, &place->request->needs);
     }
 }
 
 static void pass_by_priority(struct pass *p)
 {
+    p->s->keeps_needs = false;
     serve_levels(p, p->s->with_slots);
-    take_needs_of_placed(p);
+    take_needs_of_others(p);
     serve_levels(p, p->s->without);
 }
 
@@ -332,7 +367,8 @@ static void count_ahead(struct sched *s, const struct sched_request *r, struct s
 static void why_by_priority(struct sched *s, const struct sched_request *r, struct sched_reason *ret)
 {
     count_ahead(s, r, ret);
-    bool gang_may_wait = s->opts.preemption && r->slots > 0 && ret->leaving > 0;
+    bool keeps_needs = s->keeps_needs && r->slots == 0 && needs_any(&r->needs);
+    bool gang_may_wait = s->opts.preemption && (ret->leaving > 0 || keeps_needs);
     ret->why = ret->ahead > 0 ? SCHED_WHY_KEPT : gang_may_wait ? SCHED_WHY_GANG : SCHED_WHY_NEXT;
 }
 

@@ -15,8 +15,10 @@ enum sched_why {
     SCHED_WHY_KEPT,      /* there is room, but more important requests wait */
     SCHED_WHY_MAX_SLOTS, /* there is room, but the job holds its max_slots */
     SCHED_WHY_SHARE,     /* there is room, but by fair share it goes to other jobs */
-    SCHED_WHY_GANG,      /* there is room, but a gang of the same priority, ahead of the request, will need it */
-    SCHED_WHY_NEXT,      /* nothing prevents it: the next pass places the request */
+    /* there is room, but a gang of the same priority, ahead of the request, will need it, or, of cores and memory, a
+     * request with slots */
+    SCHED_WHY_GANG,
+    SCHED_WHY_NEXT, /* nothing prevents it: the next pass places the request */
 };
 
 /* What a request lacks that has no room, or that no set of agents could hold. */

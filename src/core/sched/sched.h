@@ -159,8 +159,9 @@ struct sched_decision {
     int64_t again_us; /* when another pass may decide otherwise even if nothing else happens before; 0: never */
 };
 
-/* With priorities, places on what is on its way out are kept for at most SCHED_KEPT_MAX gangs, and for none while more
- * than SCHED_LEAVING_MAX requests are on their way out. */
+/* Places on what is on its way out are kept for at most SCHED_KEPT_MAX gangs. With priorities they are also kept for at
+ * most as many smaller requests that need cores or memory. None are kept while more than SCHED_LEAVING_MAX requests are
+ * on their way out. */
 enum { SCHED_KEPT_MAX = 4, SCHED_LEAVING_MAX = 256 };
 /* With fair share: how often one pass makes another plan after it has found gangs for which there is no place. */
 enum { SCHED_PLANS_MAX = 8 };

@@ -157,12 +157,13 @@ static bool stands_before(const struct plain_request *a, const struct plain_requ
 }
 
 /* Computes when the request should start: slots come free evenly, so that all slots of the pool come free once in one
- * median run time, and the requests ahead get theirs first. 0: no estimate can be made. */
+ * median run time, and the requests ahead get theirs first. 0: no estimate can be made, for example because cores or
+ * memory are missing. */
 static int64_t expected_wait(const struct soak *s, int pool, const struct view *v, const struct plain_request *r,
                              const char *reason, struct arena *arena)
 {
     int64_t median = median_of(&s->run_times[pool], arena), all = 0, missing = r->slots;
-    bool stuck = reason_says(reason, " that no set of agents has");
+    bool only_slots = !reason_says(reason, " that no set of agents has") && !reason_says(reason, "has as much left");
     for (size_t i = 0; i < v->agent_n; i++) {
         all += v->agent[i].open ? v->agent[i].slots : 0;
         missing -= v->agent[i].open ? v->agent[i].empty_slots : 0;
@@ -170,7 +171,7 @@ static int64_t expected_wait(const struct soak *s, int pool, const struct view *
     for (size_t i = 0; i < v->request_n; i++)
         if (v->request[i].state == SCHED_PENDING && stands_before(&v->request[i], r))
             missing += v->request[i].slots;
-    if (median == 0 || all == 0 || r->slots == 0 || stuck || s->pool[pool].sched.policy == SCHED_BY_FAIR_SHARE)
+    if (median == 0 || all == 0 || r->slots == 0 || !only_slots || s->pool[pool].sched.policy == SCHED_BY_FAIR_SHARE)
         return 0;
     return (int64_t)((double)median * (double)(missing > r->slots ? missing : r->slots) / (double)all);
 }

@@ -29,13 +29,14 @@ static int slots_for(struct soak *s, int pool, bool *ret_impossible)
 }
 
 /* Requests for cores and memory, which some agents have and others have not. In pools where fairness is checked nobody
- * asks for them, because a share of slots may then have no place. */
+ * asks for them, because a share of slots may then have no place. ret_impossible may be NULL. */
 static struct sched_needs needs_for(struct soak *s, int pool, bool *ret_impossible)
 {
     if (s->even[pool] || s->narrow[pool] || once_in(s, 2))
         return (struct sched_needs){0};
     if (once_in(s, 100)) {
-        *ret_impossible = true;
+        if (ret_impossible)
+            *ret_impossible = true;
         return needs_of(1000, 0);
     }
     return needs_of(once_in(s, 2) ? 0 : one_of(s, 33) / 4.0, once_in(s, 3) ? 0 : 1 + one_of(s, 32));
@@ -219,7 +220,6 @@ static void launch_task(struct soak *s)
 {
     int pool = one_of(s, s->pool_n);
     bool generic = once_in(s, 2);
-    bool impossible;
     const struct stored_task *parent = generic && once_in(s, 2) ? any_generic(s) : NULL;
     struct core_task_spec spec = {.kind = generic ? TASK_KIND_GENERIC : TASK_KIND_COMMAND,
                                   .no_pause = once_in(s, 4),
@@ -229,7 +229,7 @@ static void launch_task(struct soak *s)
                                   .pool = s->pool[pool].name,
                                   .description = "made up",
                                   .slots = s->narrow[pool] ? 1 : one_of(s, 4),
-                                  .needs = needs_for(s, pool, &impossible),
+                                  .needs = needs_for(s, pool, NULL),
                                   .priority = 1 + one_of(s, 99),
                                   .max_slots = -1,
                                   .weight = s->narrow[pool] ? 1 : 1 + one_of(s, 3)};
