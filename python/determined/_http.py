@@ -7,6 +7,7 @@ master goes unnoticed by training code.
 
 import contextlib
 import http.client
+import ipaddress
 import json
 import logging
 import random
@@ -134,6 +135,20 @@ class Session:
         self._live: Set[http.client.HTTPConnection] = set()
         self._lock = threading.Lock()
         self._closed = threading.Event()
+
+    def is_private(self) -> bool:
+        """Whether nobody on the way can read what is sent, or answer in the master's place.
+
+        So it is if the master's certificate is checked, or if nothing leaves this machine, also not to a proxy.
+        """
+        if self._tls is not None:
+            return self._tls.verify_mode != ssl.CERT_NONE
+        host = self._parts.hostname or ""
+        try:
+            is_here = host == "localhost" or ipaddress.ip_address(host).is_loopback
+        except ValueError:
+            is_here = False
+        return is_here and self._proxy() is None
 
     def clone(self, retry: Retry) -> "Session":
         """A session of its own connections and patience."""

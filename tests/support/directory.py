@@ -4,6 +4,7 @@
         d.url, d.authority.cert        ldaps://127.0.0.1:PORT (libldap puts the machine's own name in place of localhost), and what its certificate is signed by
         d.stop(), d.start()
         d.log()                        what was asked, one line for each operation
+    d.binds()                      how many names and passwords it was given
 """
 import contextlib
 import os
@@ -33,6 +34,7 @@ moduleload memberof
 moduleload ppolicy
 pidfile {dir}/slapd.pid
 loglevel stats
+{more}
 TLSCertificateFile {dir}/server.crt
 TLSCertificateKeyFile {dir}/server.key
 database mdb
@@ -96,13 +98,13 @@ def content():
 
 
 class Directory:
-    def __init__(self, directory, names="DNS:localhost,IP:127.0.0.1"):
+    def __init__(self, directory, names="DNS:localhost,IP:127.0.0.1", more=""):
         self.dir = directory / "slapd"
         (self.dir / "data").mkdir(parents=True)
         self.authority = Authority(self.dir / "authority")
         self.authority.sign(self.dir / "server.crt", self.dir / "server.key", names)
         self.config = self.dir / "slapd.conf"
-        self.config.write_text(CONFIG.format(dir=self.dir, suffix=SUFFIX, service=SERVICE))
+        self.config.write_text(CONFIG.format(dir=self.dir, suffix=SUFFIX, service=SERVICE, more=more))
         (self.dir / "content.ldif").write_text(content())
         done = subprocess.run([SLAPD, "-T", "add", "-q", "-f", self.config, "-l", self.dir / "content.ldif"], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
@@ -124,6 +126,10 @@ class Directory:
     def stop(self):
         self.process.terminate()
         self.process.wait()
+
+    def binds(self):
+        """How many names and passwords it was given. Lines about connections that end (UNBIND) may come late."""
+        return self.log().count(" BIND dn=")
 
     def log(self):
         return (self.dir / "slapd.log").read_text(errors="replace")
@@ -161,6 +167,10 @@ def found(dn):
     return ber(FOUND, ber(0x04, dn.encode()), ber(0x30))
 
 
+class Raw(bytes):
+    """What goes past TLS."""
+
+
 class Scripted:
     """A server that gives each request's number and kind to `answer`, and sends what that yields; it never checks anything."""
 
@@ -185,7 +195,10 @@ class Scripted:
                 while len(data) > 1 and len(data) >= 2 + data[1]:  # the requests of these tests are shorter than 128 bytes
                     request, data = data[:2 + data[1]], data[2 + data[1]:]
                     for part in self.answer(request[4], request[5]):
-                        stream.sendall(part)
+                        if isinstance(part, Raw):
+                            os.write(stream.fileno(), part)
+                        else:
+                            stream.sendall(part)
 
     def _accept(self):
         with contextlib.suppress(OSError):

@@ -113,3 +113,17 @@ test("a long list is read in pages until it is whole", async () => {
   const found = await readAll(page, ({ rows }) => rows, async ({ offset, limit }) => { asked.push(offset); return { rows: all.slice(offset, offset + limit), pagination: { total: all.length } }; });
   assert.deepEqual([found.rows.length, found.total, asked], [1234, 1234, [0, 500, 1000]]);
 });
+
+test("a list of several pages is asked for more seldom", async () => {
+  const { intervalOf } = await import("@shared/api/lists");
+  assert.deepEqual([intervalOf(0, 4000), intervalOf(500, 4000), intervalOf(501, 4000), intervalOf(501, 30_000)], [4000, 4000, 20_000, 30_000]);
+  assert.equal(intervalOf(501), false, "a list that is read once");
+});
+
+test("a master that is away is asked at one pace by all lists", async () => {
+  const { whenAgain } = await import("@shared/api/query");
+  const { AwayError } = await import("@shared/api/client");
+  const state = { data: undefined, dataUpdatedAt: 0 };
+  assert.equal(whenAgain({ state: { ...state, error: new AwayError() } }, 20_000), 3000);
+  assert.equal(whenAgain({ state: { ...state, error: null } }, 20_000), 20_000);
+});

@@ -3,7 +3,6 @@
 import contextlib
 import fcntl
 import hashlib
-import ipaddress
 import json
 import os
 import pathlib
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
 DEFAULT_MASTER = "localhost:8080"
 DEFAULT_USER = "determined"
-# A password never leaves the machine as it is; the master knows this prefix.
+# A password is hashed with this prefix, which the master knows.
 _SALT = "GubPEmmotfiK9TMD6Zdw"
 # A program of a user's wants to hear soon that the master is not there.
 RETRY = _http.Retry(attempts=5)
@@ -147,34 +146,24 @@ def hashed_password(password: str, *, new: bool = False) -> str:
     return hashlib.sha512((_SALT + password).encode()).hexdigest() if password else ""
 
 
-def _is_private(address: str) -> bool:
-    """Whether nobody on the way can read what is sent there: it is encrypted, or does not leave this machine."""
-    parts = urllib.parse.urlsplit(address)
-    if parts.scheme == "https" or parts.hostname == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(parts.hostname or "").is_loopback
-    except ValueError:
-        return False
-
-
 def login_request(
-    address: str, info: Callable[[], Any], user: str, password: str
+    session: _http.Session, info: Callable[[], Any], user: str, password: str
 ) -> "_request.Request[_messages.LoginResponse]":
-    """The request that logs in.
+    """The request that logs in by this session.
 
     The password is hashed, unless the master wants it as it is, for a directory (docs/ldap.md). What a master says over
-    plain http may come from anybody on the way, so that it is asked (``info``, GET /info) on a private way only.
+    plain http, or over https with a certificate that is not checked, may come from anybody on the way, so that it is
+    asked (``info``, GET /info) on a private way only.
     """
-    plain = bool(password) and _is_private(address) and bool(info().get("plain_passwords"))
+    plain = bool(password) and session.is_private() and bool(info().get("plain_passwords"))
     return _routes.login(
         username=user, password=password if plain else hashed_password(password), is_hashed=bool(password) and not plain
     )
 
 
-def post_login(session: _http.Session, address: str, user: str, password: str) -> str:
+def post_login(session: _http.Session, user: str, password: str) -> str:
     """Log in; returns the token."""
-    return session.send(login_request(address, lambda: session.request("GET", "/info"), user, password))["token"]
+    return session.send(login_request(session, lambda: session.request("GET", "/info"), user, password))["token"]
 
 
 class Login(NamedTuple):
@@ -240,7 +229,7 @@ def login(
         if _is_valid(kept):
             return Login(kept, who, address, lent=False)
         kept.close()
-    token = post_login(session(""), address, who, password or "")
+    token = post_login(session(""), who, password or "")
     if not in_task:
         store.change(who, token)
     return Login(session(token), who, address, lent=False)

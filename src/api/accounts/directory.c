@@ -97,20 +97,12 @@ void directory_note(struct directory *d, bool answers, int64_t now_us)
     d->away_until_us = answers ? 0 : now_us + AWAY_US;
 }
 
-static bool is_in(const struct ldap_person *p, const char *group)
-{
-    for (size_t i = 0; i < p->group_n; i++)
-        if (strcmp(p->group[i], group) == 0)
-            return true;
-    return false;
-}
-
 int directory_person(const struct directory_settings *s, const struct ldap_person *found, struct arena *a,
                      struct remote_person *ret, struct error *err)
 {
     struct remote_person p = {.group = found->group,
                               .group_n = found->group_n,
-                              .admin = *s->admin_group && is_in(found, s->admin_group)};
+                              .admin = *s->admin_group && ldap_person_is_in(found, s->admin_group, a)};
     cleanup_error struct error why = ERROR_INIT;
     if (account_username(found->username, a, &p.username, &why) < 0)
         return error_set(err, ERR_FORBIDDEN, "what the directory says can be no user name here: %s", error_msg(&why));

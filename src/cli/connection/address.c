@@ -1,6 +1,7 @@
 #include "cli/connection/address.h"
 #include "common/base/percent.h"
 #include "common/config/address_range.h"
+#include "net/client/proxy_choice.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -84,17 +85,30 @@ bool address_is_tls(const char *canonical)
     return strncmp(canonical, "https:", 6) == 0;
 }
 
-bool address_is_private(const char *canonical)
+const char *address_host(const char *canonical, struct arena *a, long *ret_port)
 {
-    const char *host = strstr(canonical, "://");
-    struct address a;
-    if (address_is_tls(canonical) || !host)
-        return address_is_tls(canonical);
-    host += 3;
-    size_t n = *host == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":/");
-    if (n == strlen("localhost") && strncmp(host, "localhost", n) == 0)
+    const char *from = strstr(canonical, "://") + 3;
+    char *host = arena_strndup(a, from, strcspn(from, "/")), *colon = strrchr(host, ':');
+    *ret_port = strtol(colon + 1, NULL, 10);
+    *colon = '\0';
+    if (*host == '[') { /* [::1] */
+        host++;
+        host[strcspn(host, "]")] = '\0';
+    }
+    return host;
+}
+
+bool address_is_private(const char *canonical, struct arena *a)
+{
+    long port;
+    const char *host = address_host(canonical, a, &port);
+    struct address address;
+    if (address_is_tls(canonical))
         return true;
-    return address_parse(host, n, &a) == 0 && address_is_loopback(&a);
+    if (strcmp(host, "localhost") != 0 &&
+        (address_parse(host, strlen(host), &address) < 0 || !address_is_loopback(&address)))
+        return false;
+    return !proxy_is_needed(/* tls= */ false, host, port);
 }
 
 const char *address_escape(const char *text, struct arena *a)

@@ -14,8 +14,11 @@ int address_canonical(const char *text, struct arena *a, const char **ret, struc
  * *ret_source says which of these it was. */
 const char *address_choose(const char *option, const char **ret_source);
 bool address_is_tls(const char *canonical);
-/* Whether nobody on the way can read what is sent there: it is encrypted, or does not leave this machine. */
-bool address_is_private(const char *canonical);
+/* The host of a canonical address, without brackets, and its port. The host is in the arena. */
+const char *address_host(const char *canonical, struct arena *a, long *ret_port);
+/* Whether nobody on the way can read what is sent there: it is encrypted, or does not leave this machine. A request
+ * that the environment sends through a proxy leaves it. */
+bool address_is_private(const char *canonical, struct arena *a);
 /* Percent-encodes a segment of a path or a value of a query. */
 const char *address_escape(const char *text, struct arena *a);
 

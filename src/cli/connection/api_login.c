@@ -58,10 +58,12 @@ int password_check_for(const char *password, const char *user, struct error *err
 /* ---- tokens ------------------------------------------------------------------------------------------------------ */
 
 /* A password is hashed before it is sent, unless the master wants it as it is, for a directory (docs/ldap.md). What a
- * master says over plain http may come from anybody on the way, so that it counts on a private way only. */
-static bool may_send_plain(const struct cli *cli)
+ * master says over plain http, or over https with a certificate that is not checked, may come from anybody on the way,
+ * so that it counts on a private way only. */
+static bool may_send_plain(struct cli *cli)
 {
-    return cli->session && cli->session->plain_passwords && address_is_private(cli->master);
+    return cli->session && cli->session->plain_passwords && !cli->session->trust.skip_verify &&
+           address_is_private(cli->master, &cli->arena);
 }
 
 int api_login(struct cli *cli, const char *user, const char *password, const char **ret_token, struct error *err)

@@ -51,14 +51,8 @@ static int run(struct cli *cli, const struct ws_client_options *o, int in, int o
 static const char *proxy_to_master(struct cli *cli)
 {
     bool tls = address_is_tls(cli->master);
-    const char *from = strstr(cli->master, "://") + 3, *proxy = proxy_in_environment(tls);
-    char *host = arena_strndup(&cli->arena, from, strcspn(from, "/")), *colon = strrchr(host, ':');
-    long port = strtol(colon + 1, NULL, 10);
-    *colon = '\0';
-    if (*host == '[') { /* [::1] */
-        host++;
-        host[strcspn(host, "]")] = '\0';
-    }
+    long port;
+    const char *proxy = proxy_in_environment(tls), *host = address_host(cli->master, &cli->arena, &port);
     if (!proxy || !proxy_is_needed(tls, host, port))
         return NULL;
     return !strstr(proxy, "://") || strncasecmp(proxy, "http://", 7) == 0 ? proxy : NULL;

@@ -58,12 +58,23 @@ static void read_bind_password(struct config *c)
     }
 }
 
+/* With two names, somebody whose account is deactivated would come back by the other one. */
+static void check_one_account(struct config *c)
+{
+    const char *first = strstr(config_str(c, "ldap.search_filter"), "{}");
+    if (first && strstr(first + 2, "{}") && !is_set(c, "ldap.username_attribute"))
+        config_problem(c, "ldap.username_attribute",
+                       "must be set while ldap.search_filter finds people by several names, else one person gets "
+                       "several accounts");
+}
+
 /* Whoever searches without a name and a password is anonymous: what that finds depends on the server. */
 static void check_search(struct config *c)
 {
     if (!is_set(c, "ldap.search_base"))
         config_problem(c, "ldap.user_dn", "must be set while ldap.enabled is true, or ldap.search_base in its place");
     need_place(c, "ldap.search_filter", "{}", NULL);
+    check_one_account(c);
     if (!is_set(c, "ldap.bind_dn"))
         config_problem(c, "ldap.bind_dn", "must be set with ldap.search_base: it is the account that searches");
     if (!is_set(c, "ldap.bind_password"))

@@ -12,6 +12,7 @@
     X(ldap_control_free) \
     X(ldap_controls_free) \
     X(ldap_create_passwordpolicy_control) \
+    X(ldap_dn_normalize) \
     X(ldap_dnfree) \
     X(ldap_err2string) \
     X(ldap_first_entry) \
@@ -50,6 +51,7 @@ const struct ldap_calls *ldap_calls(void);
 #define ldap_control_free (ldap_calls()->ldap.ldap_control_free_)
 #define ldap_controls_free (ldap_calls()->ldap.ldap_controls_free_)
 #define ldap_create_passwordpolicy_control (ldap_calls()->ldap.ldap_create_passwordpolicy_control_)
+#define ldap_dn_normalize (ldap_calls()->ldap.ldap_dn_normalize_)
 #define ldap_dnfree (ldap_calls()->ldap.ldap_dnfree_)
 #define ldap_err2string (ldap_calls()->ldap.ldap_err2string_)
 #define ldap_first_entry (ldap_calls()->ldap.ldap_first_entry_)

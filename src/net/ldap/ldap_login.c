@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
@@ -21,7 +22,8 @@ struct talk {
     const char *url;
     struct arena *a;
     LDAP *ld;
-    int64_t until_us; /* on the monotonic clock */
+    int64_t until_us;     /* on the monotonic clock */
+    enum error_kind slow; /* what it means that this time is over */
 };
 
 int ldap_login_load(struct error *err)
@@ -50,7 +52,7 @@ static bool time_left(const struct talk *t, struct timeval *ret)
 
 static int too_slow(const struct talk *t, const char *what, struct error *err)
 {
-    return error_set(err, ERR_UNAVAILABLE, "%s does not %s within %d s (ldap.timeout)", t->url, what, t->s->timeout_s);
+    return error_set(err, t->slow, "%s does not %s within %d s (ldap.timeout)", t->url, what, t->s->timeout_s);
 }
 
 /* What libldap says went wrong. Of a certificate that is not accepted it says no more than of a server that is away. */
@@ -87,15 +89,11 @@ static int set_options(const struct talk *t, struct error *err)
     const struct {
         int name;
         const void *value;
-    } all[] = {{LDAP_OPT_PROTOCOL_VERSION, &version},
-               {LDAP_OPT_DEREF, &never},
-               {LDAP_OPT_REFERRALS, LDAP_OPT_OFF},
-               {LDAP_OPT_RESTART, &version}, /* any pointer means on */
-               {LDAP_OPT_NETWORK_TIMEOUT, &tv},
-               {LDAP_OPT_TIMEOUT, &tv},
-               {LDAP_OPT_X_TLS_REQUIRE_CERT, &check},
-               {LDAP_OPT_X_TLS_CACERTFILE, authorities(t->s)},
-               {LDAP_OPT_X_TLS_PROTOCOL_MIN, &tls},
+    } all[] = {{LDAP_OPT_PROTOCOL_VERSION, &version}, {LDAP_OPT_DEREF, &never},
+               {LDAP_OPT_REFERRALS, LDAP_OPT_OFF},    {LDAP_OPT_RESTART, &version}, /* any pointer means on */
+               {LDAP_OPT_NETWORK_TIMEOUT, &tv},       {LDAP_OPT_TIMEOUT, &tv},
+               {LDAP_OPT_X_TLS_REQUIRE_CERT, &check}, {LDAP_OPT_X_TLS_CACERTFILE, authorities(t->s)},
+               {LDAP_OPT_X_TLS_CACERTDIR, ""},        {LDAP_OPT_X_TLS_PROTOCOL_MIN, &tls},
                {LDAP_OPT_X_TLS_NEWCTX, &for_client}}; /* the last one, since it takes what the others have set */
     for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
         int code = ldap_set_option(t->ld, all[i].name, all[i].value);
@@ -170,6 +168,18 @@ static int read_bound(const struct talk *t, LDAPMessage *message, struct bound *
     return 0;
 }
 
+/* Once the connection is open, libldap lets reads wait: within a record of TLS that the server never ends, it would
+ * wait for ever. So nothing waits but ldap_result(), which knows the time. */
+static int stop_waiting_reads(const struct talk *t, struct error *err)
+{
+    int on = 1;
+    Sockbuf *buffer = NULL;
+    if (ldap_get_option(t->ld, LDAP_OPT_SOCKBUF, &buffer) == LDAP_OPT_SUCCESS &&
+        ber_sockbuf_ctrl(buffer, LBER_SB_OPT_SET_NONBLOCK, &on) > 0)
+        return 0;
+    return error_set(err, ERR_UNAVAILABLE, "the connection to %s cannot be given a time-out", t->url);
+}
+
 /* An empty name or password would be taken for "anonymous", which many servers let in (RFC 4513, 5.1.2). */
 static int bind_as(const struct talk *t, const char *dn, const char *password, struct bound *ret, struct error *err)
 {
@@ -186,6 +196,8 @@ static int bind_as(const struct talk *t, const char *dn, const char *password, s
         ldap_control_free(policy);
     if (code != LDAP_SUCCESS)
         return failed(t, "accept a connection", code, err);
+    if (stop_waiting_reads(t, err) < 0)
+        return -1;
     int type = next_message(t, id, "answer a login", &message, err);
     if (type < 0)
         return -1;
@@ -275,17 +287,21 @@ struct search {
     const char *const *attributes;
     int (*take)(const struct talk *t, LDAPMessage *entry, void *ctx, struct error *err);
     void *ctx;
-    bool missing_is_empty; /* a base that does not exist has no entries */
 };
 
-static int read_end(const struct talk *t, const struct search *x, LDAPMessage *message, struct error *err)
+/* `entries` have come. A server that ends a search at its own limit has left out entries that were asked for. */
+static int read_end(const struct talk *t, const struct search *x, LDAPMessage *message, int entries, struct error *err)
 {
     int result = LDAP_OTHER, code = ldap_parse_result(t->ld, message, &result, NULL, NULL, NULL, NULL, 0);
     if (code != LDAP_SUCCESS)
         return failed(t, "answer a search as it should", code, err);
-    if (result == LDAP_SUCCESS || result == LDAP_SIZELIMIT_EXCEEDED ||
-        (result == LDAP_NO_SUCH_OBJECT && x->missing_is_empty))
+    if (result == LDAP_SUCCESS || (result == LDAP_SIZELIMIT_EXCEEDED && entries >= x->most))
         return 0;
+    if (result == LDAP_SIZELIMIT_EXCEEDED)
+        return error_set(err, ERR_BAD_GATEWAY,
+                         "%s shows only the first %d entries below \"%s\": raise its limit of entries for the account "
+                         "that searches",
+                         t->url, entries, x->base);
     return error_set(err, ERR_BAD_GATEWAY, "%s does not search below \"%s\" for %s: %s", t->url, x->base, x->filter,
                      ldap_err2string(result));
 }
@@ -298,16 +314,17 @@ static int run_search(const struct talk *t, const struct search *x, struct error
         return error_set(err, ERR_BAD_GATEWAY, "%s is no filter", x->filter);
     if (code != LDAP_SUCCESS)
         return failed(t, "take a search", code, err);
-    for (int n = 0; n < MESSAGES_MAX; n++) {
+    for (int n = 0, entries = 0; n < MESSAGES_MAX; n++) {
         LDAPMessage *message = NULL;
         int type = next_message(t, id, "answer a search", &message, err);
         if (type < 0)
             return -1;
         int rc = 0;
+        entries += type == LDAP_RES_SEARCH_ENTRY;
         if (type == LDAP_RES_SEARCH_ENTRY)
             rc = x->take(t, message, x->ctx, err);
         else if (type == LDAP_RES_SEARCH_RESULT)
-            rc = read_end(t, x, message, err);
+            rc = read_end(t, x, message, entries, err);
         ldap_msgfree(message);
         if (rc < 0 || type == LDAP_RES_SEARCH_RESULT)
             return rc;
@@ -356,19 +373,46 @@ static const char *group_name(struct arena *a, const char *text)
     return name;
 }
 
-static int add_group(const struct talk *t, struct ldap_person *p, const char *name, struct error *err)
+/* The one way of writing a DN in which DNs can be compared. NULL: the text is no DN. */
+static const char *normal_dn(struct arena *a, const char *text)
 {
-    if (!name)
-        return 0;
-    for (size_t i = 0; i < p->group_n; i++)
-        if (strcmp(p->group[i], name) == 0)
-            return 0;
-    if (p->group_n == LDAP_GROUPS_MAX)
+    char *out = NULL;
+    if (!strchr(text, '=') ||
+        ldap_dn_normalize(text, LDAP_DN_FORMAT_LDAPV3, &out, LDAP_DN_FORMAT_LDAPV3) != LDAP_SUCCESS || !out)
+        return NULL;
+    const char *dn = arena_strdup(a, out);
+    ldap_memfree(out);
+    return dn;
+}
+
+static bool is_among(const char *const *list, size_t n, const char *text, int (*compare)(const char *, const char *))
+{
+    for (size_t i = 0; i < n; i++)
+        if (compare(list[i], text) == 0)
+            return true;
+    return false;
+}
+
+bool ldap_person_is_in(const struct ldap_person *p, const char *group, struct arena *a)
+{
+    const char *dn = normal_dn(a, group);
+    return dn ? is_among(p->group_dn, p->group_dn_n, dn, strcasecmp) : is_among(p->group, p->group_n, group, strcmp);
+}
+
+/* A group by its name and its DN; NULL: it has none. */
+static int add_group(struct ldap_person *p, const char *name, const char *dn, struct error *err)
+{
+    bool add_name = name && !is_among(p->group, p->group_n, name, strcmp);
+    bool add_dn = dn && !is_among(p->group_dn, p->group_dn_n, dn, strcasecmp);
+    if ((add_name && p->group_n == LDAP_GROUPS_MAX) || (add_dn && p->group_dn_n == LDAP_GROUPS_MAX))
         return error_set(err, ERR_BAD_GATEWAY,
                          "%s is in more than %d groups: let ldap.group_search_filter find only those that this "
                          "cluster knows",
                          p->dn, LDAP_GROUPS_MAX);
-    p->group[p->group_n++] = name;
+    if (add_name)
+        p->group[p->group_n++] = name;
+    if (add_dn)
+        p->group_dn[p->group_dn_n++] = dn;
     return 0;
 }
 
@@ -400,7 +444,7 @@ static int take_person(const struct talk *t, LDAPMessage *entry, void *ctx, stru
     int rc = 0;
     for (size_t i = 0; rc == 0 && groups && groups[i]; i++) {
         const char *text = text_of(t->a, groups[i]);
-        rc = text ? add_group(t, p, group_name(t->a, text), err) : 0;
+        rc = text ? add_group(p, group_name(t->a, text), normal_dn(t->a, text), err) : 0;
     }
     ldap_value_free_len(groups);
     return rc;
@@ -444,16 +488,22 @@ static int search_person(const struct talk *t, const char *name, struct ldap_per
 
 static int take_group(const struct talk *t, LDAPMessage *entry, void *ctx, struct error *err)
 {
-    return add_group(t, ctx, first_value(t, entry, t->s->group_name_attribute), err);
+    char *dn = ldap_get_dn(t->ld, entry);
+    int rc = add_group(ctx, first_value(t, entry, t->s->group_name_attribute), dn ? normal_dn(t->a, dn) : NULL, err);
+    ldap_memfree(dn);
+    return rc;
 }
 
-static int search_groups(const struct talk *t, const char *name, struct ldap_person *p, struct error *err)
+/* A search for groups that takes too long is no sign that the directory is away: other filters and people go on. */
+static int search_groups(const struct talk *t, struct ldap_person *p, struct error *err)
 {
+    struct talk slow = *t;
     const char *const attributes[] = {t->s->group_name_attribute, NULL};
     struct strbuf filter = STRBUF_INIT;
     if (!*t->s->group_search_base)
         return 0;
-    ldap_add_template(&filter, t->s->group_search_filter, name, p->dn);
+    slow.slow = ERR_BAD_GATEWAY;
+    ldap_add_template(&filter, t->s->group_search_filter, p->username, p->dn);
     const struct search x = {.base = t->s->group_search_base,
                              .filter = strbuf_str(&filter),
                              .scope = LDAP_SCOPE_SUBTREE,
@@ -461,7 +511,7 @@ static int search_groups(const struct talk *t, const char *name, struct ldap_per
                              .attributes = attributes,
                              .take = take_group,
                              .ctx = p};
-    int rc = run_search(t, &x, err);
+    int rc = run_search(&slow, &x, err);
     strbuf_release(&filter);
     return rc;
 }
@@ -480,23 +530,32 @@ static int login_by_template(const struct talk *t, const char *name, const char 
         return -1;
     if (f.entries != 1)
         return error_set(err, ERR_BAD_GATEWAY, "%s does not let %s read its own entry", t->url, p->dn);
-    return search_groups(t, name, p, err);
+    return search_groups(t, p, err);
 }
 
-/* By a search: the service account reads everything, then the person's name and password are tried. */
+/* By a search: the service account finds the person, whose password is tried, and then reads the groups. A search for
+ * groups may be slow, so it is not for everybody who types a name. */
 static int login_by_search(const struct talk *t, const char *name, const char *password, struct ldap_person *p,
                            struct error *err)
 {
-    if (bind_service(t, err) < 0 || search_person(t, name, p, err) < 0 || search_groups(t, name, p, err) < 0)
+    if (bind_service(t, err) < 0 || search_person(t, name, p, err) < 0 || bind_person(t, p->dn, password, err) < 0)
         return -1;
-    return bind_person(t, p->dn, password, err);
+    if (!*t->s->group_search_base)
+        return 0;
+    return bind_service(t, err) < 0 ? -1 : search_groups(t, p, err);
 }
 
 static int login_at(const struct ldap_settings *s, const char *url, const char *name, const char *password,
                     struct arena *a, struct ldap_person *ret, struct error *err)
 {
-    struct talk t = {.s = s, .url = url, .a = a, .until_us = clock_monotonic_us() + (int64_t)s->timeout_s * 1000000};
-    struct ldap_person p = {.username = name, .group = arena_array(a, const char *, LDAP_GROUPS_MAX)};
+    struct talk t = {.s = s,
+                     .url = url,
+                     .a = a,
+                     .until_us = clock_monotonic_us() + (int64_t)s->timeout_s * 1000000,
+                     .slow = ERR_UNAVAILABLE};
+    struct ldap_person p = {.username = name,
+                            .group = arena_array(a, const char *, LDAP_GROUPS_MAX),
+                            .group_dn = arena_array(a, const char *, LDAP_GROUPS_MAX)};
     int rc = open_talk(&t, err);
     if (rc == 0)
         rc = *s->user_dn ? login_by_template(&t, name, password, &p, err)

@@ -1,9 +1,10 @@
 /* One login at a directory: whether it knows somebody by this name and password, and what it says of them.
  *
  * Each login has a connection of its own, with TLS from its first byte (ldaps://) or by StartTLS, whose certificate is
- * checked. Servers are tried in order. What a server sends is bounded by size, by number and by the login's time.
- * Referrals to other servers are not followed: the password would go there, too. Blocks: call it on a thread that may
- * wait for networks. */
+ * checked. Servers are tried in order. What a server sends is bounded by size, by number and by the time of one
+ * server for the login; the resolver, each address of the server and the TLS handshake may take as long each. Referrals
+ * to other servers are not followed: the password would go there, too. Blocks: call it on a thread that may wait for
+ * networks. */
 #ifndef DET_NET_LDAP_LDAP_LOGIN_H
 #define DET_NET_LDAP_LDAP_LOGIN_H
 
@@ -40,6 +41,8 @@ struct ldap_person {
     const char *display_name; /* NULL: the directory does not say */
     const char **group;       /* names: of a DN, the value at its beginning */
     size_t group_n;
+    const char **group_dn; /* of those that have one, in libldap's normal form */
+    size_t group_dn_n;
 };
 
 /* Loads libldap: a master wants to know at its start whether it can. */
@@ -50,5 +53,8 @@ int ldap_login_load(struct error *err);
  * sentences are for an administrator. */
 int ldap_login(const struct ldap_settings *s, const char *name, const char *password, struct arena *a,
                struct ldap_person *ret, struct error *err);
+
+/* Whether the person is in this group: a DN is compared as a whole, any other text with the names. */
+bool ldap_person_is_in(const struct ldap_person *p, const char *group, struct arena *a);
 
 #endif

@@ -7,6 +7,7 @@ import threading
 
 import pytest
 from support import directory
+from support.certificates import Authority
 from support.cluster import BUILD, ROOT, client_hash, error_of
 from support.directory import (
     BIND_REQUEST,
@@ -19,6 +20,7 @@ from support.directory import (
     SUFFIX,
     TEMPLATE,
     Directory,
+    Raw,
     Scripted,
     found,
     message,
@@ -182,6 +184,36 @@ def test_one_person_by_several_names_is_one_account(new_cluster, slapd):
     assert "finds several people" in c.master_log()
 
 
+def test_groups_are_found_by_the_persons_user_name_whatever_was_typed(new_cluster, slapd):
+    c = cluster_with(new_cluster, by_search(slapd, search_filter="(|(uid={})(mail={}))", username_attribute="uid", admin_group="admins",
+                                            group_search_base=f"ou=groups,{SUFFIX}", group_search_filter=f"(member=uid={{}},ou=people,{SUFFIX})"))
+    assert log_in(c, "grace.hopper@example.com").json["user"]["admin"] is True
+    assert log_in(c, "ada.lovelace@example.com").json["user"]["admin"] is False
+
+
+@pytest.mark.parametrize("way", ["template", "search"])
+def test_an_admin_group_by_its_dn_is_that_group_only(new_cluster, slapd, way):
+    config = by_template(slapd, groups_attribute="memberOf") if way == "template" else by_search(slapd, group_search_base=f"ou=groups,{SUFFIX}")
+    c = cluster_with(new_cluster, config | {"admin_group": f"CN=Admins, OU=groups, {SUFFIX}"})
+    assert log_in(c, "grace").json["user"]["admin"] is True
+    assert log_in(c, "ada").json["user"]["admin"] is False
+    c.stop_master()
+    c.config["ldap"]["admin_group"] = f"cn=admins,ou=elsewhere,{SUFFIX}"
+    c.start_master()
+    assert log_in(c, "grace").json["user"]["admin"] is False
+
+
+def test_groups_are_searched_for_after_the_password_only(clusters, slapd):
+    def searches():
+        return slapd.log().count(f'SRCH base="ou=groups,{SUFFIX}"')
+
+    before = searches()
+    assert log_in(clusters["search"], "ada", "wrong").status == 401
+    assert searches() == before
+    assert log_in(clusters["search"], "ada").status == 200
+    assert searches() == before + 1
+
+
 def test_without_provisioning_an_admin_makes_the_account(new_cluster, slapd):
     c = cluster_with(new_cluster, by_template(slapd) | {"auto_provision_users": False})
     assert refusal(log_in(c, "ada"), 403) == "user 'ada' has no account here: an admin makes one (det user create ada --remote)"
@@ -198,10 +230,10 @@ def test_wrong_names_and_passwords(platform):
 
 
 def test_an_empty_password_is_not_taken_for_anonymous(platform, slapd):
-    before = slapd.log()
+    before = slapd.binds()
     for password in ("", None):
         assert refusal(log_in(platform, "ada", password), 401) == "invalid credentials"
-    assert slapd.log() == before, "the directory was not even asked"
+    assert slapd.binds() == before, "the directory was not even asked"
 
 
 @pytest.mark.parametrize("name", ["*", "ad*", "ada)(uid=*", "*)(|(uid=*", "ada)(&(uid=ada", "ada,ou=people", "ada,dc=example", "ada+sn=ada", "a\\64a", "ada\\",
@@ -234,10 +266,10 @@ def test_an_account_that_is_deactivated_here_stays_closed(platform):
 
 
 def test_the_password_of_an_account_of_the_cluster_never_goes_to_the_directory(platform, slapd):
-    before = slapd.log()
+    before = slapd.binds()
     assert refusal(log_in(platform, "admin"), 401) == "invalid credentials", "the directory has another admin"
     assert log_in(platform, "admin", platform.password).status == 200
-    assert slapd.log() == before
+    assert slapd.binds() == before
 
 
 def test_failures_are_counted_as_those_of_any_password(new_cluster, slapd):
@@ -317,15 +349,38 @@ def test_the_next_server_is_asked_when_one_is_away(new_cluster, slapd, tmp_path)
 def test_a_certificate_of_another_host_or_authority_is_refused(new_cluster, slapd, tmp_path):
     with Directory(tmp_path, names="DNS:elsewhere.example.com") as d:
         c = cluster_with(new_cluster, by_template(d))
-        before = d.log().count("BIND")
+        before = d.binds()
         assert HERE_ONLY in refusal(log_in(c, "ada"), 503)
-        assert d.log().count("BIND") == before, "no password was sent"
+        assert d.binds() == before, "no password was sent"
         c.stop_master()
         c.config["ldap"] = by_template(slapd) | {"ca_file": str(d.authority.cert)}
         c.start_master()
-        before = slapd.log().count("BIND")
+        before = slapd.binds()
         assert HERE_ONLY in refusal(log_in(c, "ada"), 503)
-        assert slapd.log().count("BIND") == before
+        assert slapd.binds() == before
+
+
+def test_authorities_of_the_environment_are_not_trusted(new_cluster, slapd, tmp_path):
+    trusted = tmp_path / "trusted"
+    trusted.mkdir()
+    (trusted / "authority.pem").write_bytes(slapd.authority.cert.read_bytes())
+    subprocess.run(["openssl", "rehash", trusted], check=True, capture_output=True)
+    other = Authority(tmp_path / "other")
+    c = new_cluster()
+    c.env = {**c.env, "LDAPTLS_CACERTDIR": str(trusted)}
+    c.config["ldap"] = by_template(slapd) | {"ca_file": str(other.cert)}
+    c.start_master()
+    before = slapd.binds()
+    assert HERE_ONLY in refusal(log_in(c, "ada"), 503)
+    assert slapd.binds() == before
+
+
+def test_a_directory_that_leaves_out_groups_changes_nothing(new_cluster, tmp_path):
+    with Directory(tmp_path, more="sizelimit 2") as d:
+        c = cluster_with(new_cluster, by_search(d, group_search_base=f"ou=groups,{SUFFIX}", admin_group="admins"))
+        assert log_in(c, "grace").json["user"]["admin"] is True, "two groups"
+        assert HERE_ONLY in refusal(log_in(c, "ada"), 503), "three groups"
+        assert "shows only the first 2 entries" in c.master_log() and "ada" not in names(c)
 
 
 def test_a_service_account_that_is_refused(new_cluster, slapd):
@@ -364,6 +419,31 @@ def test_a_login_ends_with_its_time(new_cluster, tmp_path):
         c = cluster_with(new_cluster, by_template(d, timeout=1))
         assert HERE_ONLY in refusal(log_in(c, "ada"), 503)
         assert "within 1 s (ldap.timeout)" in c.master_log()
+
+
+def test_a_login_ends_with_its_time_within_a_record_of_tls(new_cluster, tmp_path):
+    with Scripted(tmp_path, lambda number, kind: [Raw(b"\x17\x03\x03\x01\x00")]) as d:
+        c = cluster_with(new_cluster, by_template(d, timeout=1))
+        assert HERE_ONLY in refusal(log_in(c, "ada"), 503)
+        assert "within 1 s (ldap.timeout)" in c.master_log()
+
+
+def without_groups(number, kind):
+    """Lets everybody in, and never answers a search for groups, which comes after the search for the person."""
+    if kind == BIND_REQUEST:
+        yield message(number, result(BOUND))
+    elif number == 2:
+        yield message(number, found(f"uid=ada,{SUFFIX}"))
+        yield message(number, result(SEARCHED))
+
+
+def test_a_slow_search_for_groups_does_not_mark_the_directory_as_away(new_cluster, tmp_path):
+    with Scripted(tmp_path, without_groups) as d:
+        c = cluster_with(new_cluster, by_search(d, timeout=1, group_search_base="dc=x"))
+        for _ in range(2):
+            assert HERE_ONLY in refusal(log_in(c, "ada", "x"), 503)
+            assert d.connected.acquire(blocking=False), "the directory was asked"
+        assert "answer a search within 1 s (ldap.timeout)" in c.master_log()
 
 
 def endless(number, kind):
@@ -413,6 +493,7 @@ def test_a_directory_that_lies_lets_nobody_in(new_cluster, tmp_path, answer, sta
     ({"search_base": "dc=example"}, "two ways of finding a person"),
     ({"user_dn": "", "search_base": "dc=example"}, "ldap.bind_dn: must be set"),
     ({"user_dn": "", "search_base": "dc=example", "search_filter": "(uid=ada)"}, "must have {} in it"),
+    ({"user_dn": "", "search_base": "dc=example", "search_filter": "(|(uid={})(mail={}))"}, "ldap.username_attribute: must be set while ldap.search_filter finds"),
     ({"group_search_filter": "(member=x)"}, "must have {dn} or {} in it"),
     ({"admin_group": "admins"}, "ldap.admin_group: needs"),
     ({"ca_file": "/nonexistent/ca.crt"}, "ldap.ca_file: cannot read"),

@@ -35,7 +35,7 @@ function useFound(typed: string): { found: Found[]; busy: boolean } {
   const models = useApi(api.getModels({ name: text, limit }), on);
   const users = useApi(api.getUsers({ name: text, limit }), on);
   // The API finds a group by its whole name only.
-  const groups = useGroups({}, on);
+  const groups = useGroups(on);
   const agents = useApi(api.getAgents({ excludeSlots: true, excludeContainers: true }), on);
   const tasks = [useApi(api.getNotebooks({}), on).data?.notebooks, useApi(api.getShells({}), on).data?.shells, useApi(api.getCommands({}), on).data?.commands, useApi(api.getTensorboards({}), on).data?.tensorboards];
   const found = useMemo(() => {

@@ -82,6 +82,11 @@ class Response:
         self.close()
 
 
+def http_of(session: "BaseSession") -> _http.Session:
+    """What the session asks by."""
+    return session._http
+
+
 class BaseSession:
     """What sessions with and without a login have in common.
 

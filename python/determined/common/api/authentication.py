@@ -63,7 +63,7 @@ def login(master_address: str, username: str, password: str, cert: Optional[cert
     """
     address = _login.canonical_address(master_address)
     with _session.UnauthSession(address, cert) as nobody:
-        request = _login.login_request(address, lambda: nobody.get("/info").json(), username, password)
+        request = _login.login_request(_session.http_of(nobody), lambda: nobody.get("/info").json(), username, password)
         token = nobody.post(request.target, json=request.body).json()["token"]
     return _session.Session(address, username, token, cert)
 

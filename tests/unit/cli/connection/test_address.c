@@ -56,6 +56,13 @@ static void test_address__prefers_option_then_environment(void **state)
     assert_string_equal(source, "the default");
 }
 
+static void forget_proxies(void)
+{
+    static const char *const names[] = {"http_proxy", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        unsetenv(names[i]);
+}
+
 static void test_address__is_private_with_tls_and_on_this_machine(void **state)
 {
     static const char *const private[] = {"https://master.example:443", "http://localhost:8080/det",
@@ -63,10 +70,27 @@ static void test_address__is_private_with_tls_and_on_this_machine(void **state)
     static const char *const others[] = {"http://master.example:8080", "http://10.0.0.1:80",
                                          "http://localhost.example:80", "http://[2001:db8::1]:80",
                                          "http://127.0.0.1.example:80"};
+    cleanup_arena struct arena a = ARENA_INIT;
+    forget_proxies();
     for (size_t i = 0; i < sizeof(private) / sizeof(private[0]); i++)
-        assert_true(address_is_private(private[i]));
+        assert_true(address_is_private(private[i], &a));
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-        assert_false(address_is_private(others[i]));
+        assert_false(address_is_private(others[i], &a));
+}
+
+static void test_address__is_not_private_through_a_proxy(void **state)
+{
+    cleanup_arena struct arena a = ARENA_INIT;
+    forget_proxies();
+    setenv("http_proxy", "http://proxy.example:3128", 1);
+    assert_false(address_is_private("http://localhost:8080", &a));
+    assert_false(address_is_private("http://[::1]:8080", &a));
+    assert_true(address_is_private("https://localhost:8080", &a));
+    setenv("no_proxy", "localhost,::1", 1);
+    assert_true(address_is_private("http://localhost:8080", &a));
+    assert_true(address_is_private("http://[::1]:8080", &a));
+    assert_false(address_is_private("http://127.0.0.1:8080", &a));
+    forget_proxies();
 }
 
 int main(void)
@@ -76,6 +100,7 @@ int main(void)
         cmocka_unit_test(test_address__refuses_what_is_no_address),
         cmocka_unit_test(test_address__prefers_option_then_environment),
         cmocka_unit_test(test_address__is_private_with_tls_and_on_this_machine),
+        cmocka_unit_test(test_address__is_not_private_through_a_proxy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

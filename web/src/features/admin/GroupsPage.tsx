@@ -29,7 +29,7 @@ export function GroupsPage({ user: me }: { user: User }) {
   const [text, setText] = useParameter("q");
   // The API finds a group by its whole name only.
   const name = text.trim().toLowerCase();
-  const { rows, total, error } = useGroups({}, { every: 15_000 });
+  const { rows, total, error } = useGroups({ every: 15_000 });
   const [editing, edit] = useState<number | "new" | null>(null);
   const [roles, setRoles] = useState<GroupSearchResult | null>(null);
   const [deleting, remove] = useState<GroupSearchResult | null>(null);

@@ -23,7 +23,7 @@ function useAssignments(holder: Holder) {
 export function RolesDialog({ holder, refused, onClose }: { holder: Holder; refused: string | undefined; onClose: () => void }) {
   const { direct, inherited, error } = useAssignments(holder);
   const spaces = useWorkspaces();
-  const groups = useGroups({}, { enabled: inherited.length > 0 });
+  const groups = useGroups({ enabled: inherited.length > 0 });
   const groupName = (id: number, otherwise: string) => plain(groups.rows?.find(({ group }) => group?.groupId === id)?.group?.name ?? otherwise);
   const { roles, error: noRoles } = useRoles();
   const [role, setRole] = useState("");

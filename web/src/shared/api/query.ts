@@ -50,7 +50,12 @@ export function paced(query: { state: { data?: unknown; dataUpdatedAt: number } 
   return usual === false ? false : usual * Math.min(STEADY_TIMES, Math.max(1, 1 + (same - STEADY_AFTER) / 2));
 }
 
-const keyOf = (call: Call<unknown>) => [call.path, call.body ?? null];
+export const keyOf = (call: Call<unknown>) => [call.path, call.body ?? null];
+
+/** When to ask again: at the usual interval, more seldom while nothing changes, and at another one while the master is away. */
+export function whenAgain(query: { state: { data?: unknown; dataUpdatedAt: number; error: Error | null } }, usual: number | false): number | false {
+  return query.state.error instanceof AwayError ? AWAY_EVERY_MS : paced(query, usual);
+}
 
 export function useApi<Reply>(call: Call<Reply>, { every, enabled = true, keep = false }: Options<Reply> = {}) {
   return useQuery<Reply>({
@@ -59,7 +64,7 @@ export function useApi<Reply>(call: Call<Reply>, { every, enabled = true, keep =
     enabled,
     refetchInterval: (query: { state: { data: unknown; dataUpdatedAt: number; error: Error | null } }) => {
       const usual = typeof every === "function" ? every(query.state.data as Reply | undefined) : (every ?? false);
-      return query.state.error instanceof AwayError ? AWAY_EVERY_MS : paced(query, usual);
+      return whenAgain(query, usual);
     },
     ...(keep ? { placeholderData: keepPreviousData as never } : {}),
   });
