@@ -452,6 +452,16 @@ static size_t add_older(const struct provider *p, const struct settings *s, cons
     return n;
 }
 
+/* Whether the program of these older settings lists a machine that the present ones do not find, even one that is on
+ * its way to its end. */
+static bool has_own(const struct settings *s, const struct core_instance *now, size_t now_n)
+{
+    for (size_t i = 0; i < s->known_n; i++)
+        if (!has_instance(now, now_n, s->known[i].id))
+            return true;
+    return false;
+}
+
 /* Forgets settings that have no machines any more. */
 static void drop_older(struct provider *p, size_t i)
 {
@@ -471,8 +481,6 @@ static int list_command(struct provider *p, struct arena *a, struct core_instanc
     for (size_t i = 0; i < p->older_n; i++) {
         ask_older(p, p->older[i]);
         most += p->older[i]->known_n;
-        if (!p->now && p->older[i]->rest_us)
-            return error_set(err, ERR_UNAVAILABLE, "the machines of %s are not known", p->older[i]->record);
     }
     if (p->now && ask_list(p->now, a, &now, &now_n, err) < 0)
         return -1;
@@ -484,14 +492,18 @@ static int list_command(struct provider *p, struct arena *a, struct core_instanc
         memcpy(all, now, now_n * sizeof(*all));
     size_t n = leave_out_ended(p, all, now_n);
     for (size_t i = p->older_n; i-- > 0;) {
-        size_t more = add_older(p, p->older[i], now, now_n, a, all + n);
-        n += more;
-        if (more == 0 && !p->older[i]->rest_us)
+        n += add_older(p, p->older[i], now, now_n, a, all + n);
+        if (!has_own(p->older[i], now, now_n) && !p->older[i]->rest_us)
             drop_older(p, i);
     }
     *ret = all;
     *ret_n = n;
     return 0;
+}
+
+static bool has_more_command(const struct provider *p)
+{
+    return p->older_n > 0;
 }
 
 /* Before there is a machine, only the configuration can say how many slots its agent will have. */
@@ -575,8 +587,8 @@ static int terminate_command(struct provider *p, const char *id, struct error *e
 }
 
 #define OPERATIONS \
-    .list_period_us = 5000000, .close = close_command, .list = list_command, .launch = launch_command, \
-    .terminate = terminate_command
+    .list_period_us = 5000000, .close = close_command, .list = list_command, .has_more = has_more_command, \
+    .launch = launch_command, .terminate = terminate_command
 
 const struct provider_type provider_command = {
     .name = "command", .slots_per_instance = slots_command, .open = open_command, .pools = pools_command, OPERATIONS};
