@@ -47,11 +47,10 @@ struct settings {
     struct json_object *opening; /* the first question to the program after each start */
     char **argv;
     struct line_program *program;
-    /* of older settings: the machines that the program listed last, and when it is asked again after it has failed */
     struct arena known_arena;
-    struct core_instance *known;
+    struct core_instance *known; /* the machines that the program listed last; of the present settings, their ids alone */
     size_t known_n;
-    int64_t rest_us, rests_until_us;
+    int64_t rest_us, rests_until_us; /* of older settings: when the program is asked again after it has failed */
 };
 
 struct provider {
@@ -398,6 +397,19 @@ static int ask_list(struct settings *s, struct arena *a, struct core_instance **
     return line_program_ask(s->program, question, &answer, err) < 0 ? -1 : read_instances(answer, a, ret, ret_n, err);
 }
 
+/* Asks for the machines of the present settings, and keeps the machines' ids for settings_of(). */
+static int ask_now(struct settings *s, struct arena *a, struct core_instance **ret, size_t *ret_n, struct error *err)
+{
+    if (ask_list(s, a, ret, ret_n, err) < 0)
+        return -1;
+    arena_release(&s->known_arena);
+    s->known = arena_array(&s->known_arena, struct core_instance, *ret_n + 1);
+    s->known_n = *ret_n;
+    for (size_t i = 0; i < *ret_n; i++)
+        s->known[i].id = arena_strdup(&s->known_arena, (*ret)[i].id);
+    return 0;
+}
+
 /* Asks for the machines of older settings. A failure does not hold up the pool: the machines that were known are, and
  * the program rests. */
 static void ask_older(struct provider *p, struct settings *s)
@@ -482,7 +494,7 @@ static int list_command(struct provider *p, struct arena *a, struct core_instanc
         ask_older(p, p->older[i]);
         most += p->older[i]->known_n;
     }
-    if (p->now && ask_list(p->now, a, &now, &now_n, err) < 0)
+    if (p->now && ask_now(p->now, a, &now, &now_n, err) < 0)
         return -1;
     /* before the record is dropped by which these machines were launched */
     if (now_n > 0 && write_record(p, err) < 0)
@@ -564,9 +576,12 @@ static int launch_command(struct provider *p, int n, struct error *err)
     return got >= (size_t)n ? 0 : error_set(err, ERR_UNAVAILABLE, "the provider launched %zu of %d machines", got, n);
 }
 
-/* The settings that find a machine: the older ones that have listed it, or else the present ones. */
+/* The settings that find a machine: the present ones if they have listed it, else the older ones that have. The program
+ * of older settings may fail for ever, so it is not asked for what the present program can do. */
 static struct settings *settings_of(const struct provider *p, const char *id)
 {
+    if (p->now && has_instance(p->now->known, p->now->known_n, id))
+        return p->now;
     for (size_t i = 0; i < p->older_n; i++)
         if (has_instance(p->older[i]->known, p->older[i]->known_n, id))
             return p->older[i];
