@@ -136,6 +136,19 @@ def test_what_the_engine_says_is_the_cause(master, agent, engine, step, status, 
     wait_for("the removal of what was begun", lambda: engine.requests("DELETE", "/containers/determined-.*"))
 
 
+@pytest.mark.parametrize("reason, kind", [
+    ('runc create failed: error mounting "/a" to rootfs at "/run/determined": mkdirat run/determined: not a directory', "EXIT_KIND_REFUSED"),
+    ("crun: creating `/run/determined`: Not a directory: OCI runtime error", "EXIT_KIND_REFUSED"),
+    ('runc create failed: error mounting "proc" to rootfs at "/proc": operation not permitted', "EXIT_KIND_START_FAILED"),
+    ("OCI runtime create failed: cannot set cgroup: no space left on device", "EXIT_KIND_START_FAILED"),
+])
+def test_an_image_is_at_fault_only_if_it_has_a_file_in_place_of_a_directory(master, agent, engine, reason, kind):
+    engine.answer("POST", "/containers/create", 201, {"Id": "1"})
+    engine.answer("POST", "/containers/.*/start", 500, {"message": reason})
+    end, _ = refusal(master)
+    assert end["kind"] == kind and reason[:40] in end["text"], end
+
+
 def test_a_container_that_ends_before_its_supervisor_is_there_is_noticed(master, agent, engine):
     engine.answer("POST", "/containers/create", 201, {"Id": "1"})
     engine.answer("POST", "/containers/.*/start", 204, b"")

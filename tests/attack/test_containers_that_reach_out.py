@@ -100,3 +100,16 @@ def test_the_source_of_a_mount_is_swapped_after_it_was_checked(place):
     finally:
         process.kill()
         process.wait()
+
+
+def test_a_mount_that_cannot_be_looked_at_is_the_machines_fault(place):
+    """A disk of the network that fails is no change of the source. 4 is TASK_EXIT_START_FAILED (common/task/taskproto.h)."""
+    task = Task(place / "task").write(["true"], places=[(str(place / "gone"), 1, 2)], image="some/image")
+    task.prefix = ["timeout", "60"]
+    process = task.launch_container()
+    try:
+        task.connect().finish()
+        assert task.exit[0] == 4 and f"cannot look at what is mounted at {place}/gone" in task.exit[3], task.exit
+    finally:
+        process.kill()
+        process.wait()
