@@ -100,7 +100,11 @@ def test_a_pull_without_the_agents_proxy_is_told_where_to_set_it(master, place, 
     a = Agent(master, place / "agent", container_runtime="docker", container_socket=engine.path, https_proxy="http://proxy:3128", no_proxy="127.0.0.1").start()
     master.wait_agent()
     end, _ = refusal(master)
-    assert ("this agent has a proxy, and docker, which pulls, has none: set HTTPS_PROXY for its service" in end["text"]) == told, end
+    hint = "this agent has a proxy, and docker, which pulls, has none: set HTTPS_PROXY for its service"
+    assert (hint in end["text"]) == told, end
+    engine.answer("GET", "/info", 200, {**INFO, "HttpProxy": "http://proxy:3128"})  # somebody does that
+    end, _ = refusal(master)
+    assert hint not in end["text"], end
     assert a.kill(signal.SIGTERM) == 0, a.log_text()
 
 
