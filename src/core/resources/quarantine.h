@@ -11,8 +11,8 @@
 #include "core/state/objects.h"
 
 #define QUARANTINE_PERIOD_US INT64_C(3600000000)
-/* Losses within this time have one cause, on one agent as on several. An agent that falls silent is noticed up to a quarter of
- * resource_manager.agent_link_timeout later than another one that fell silent with it. */
+/* Losses within this time have one cause, on one agent as on several. An agent that falls silent is noticed up to a
+ * quarter of resource_manager.agent_link_timeout later than another one that fell silent with it. */
 #define QUARANTINE_TOGETHER_US INT64_C(30000000)
 
 /* The decision alone. Notes that a task has failed at this time, and returns whether that makes CORE_HOST_FAULTS_MAX

@@ -48,7 +48,8 @@ struct settings {
     char **argv;
     struct line_program *program;
     struct arena known_arena;
-    struct core_instance *known; /* the machines that the program listed last; of the present settings, their ids alone */
+    struct core_instance
+        *known; /* the machines that the program listed last; of the present settings, their ids alone */
     size_t known_n;
     int64_t rest_us, rests_until_us; /* of older settings: when the program is asked again after it has failed */
 };
@@ -391,8 +392,8 @@ static int ask_list(struct settings *s, struct arena *a, struct core_instance **
     cleanup_json struct json_object *question = new_question("list"), *answer = NULL;
     if (!s->argv[0])
         return error_set(err, ERR_PRECONDITION,
-                         "%s does not say which program lists the machines; once none of them "
-                         "run, remove that file",
+                         "%s does not say which program lists the machines; once none of these machines run, remove "
+                         "the file and start the master again",
                          s->record);
     return line_program_ask(s->program, question, &answer, err) < 0 ? -1 : read_instances(answer, a, ret, ret_n, err);
 }
