@@ -142,6 +142,7 @@ def test_what_the_engine_says_is_the_cause(master, agent, engine, step, status, 
 
 @pytest.mark.parametrize("reason, kind", [
     ('runc create failed: error mounting "/a" to rootfs at "/run/determined": mkdirat run/determined: not a directory', "EXIT_KIND_REFUSED"),
+    (f'runc create failed: error mounting "/{"a" * 200}" to rootfs at "/run/determined": open /{"b" * 200}: not a directory', "EXIT_KIND_REFUSED"),
     ("crun: creating `/run/determined`: Not a directory: OCI runtime error", "EXIT_KIND_REFUSED"),
     ('runc create failed: error mounting "proc" to rootfs at "/proc": operation not permitted', "EXIT_KIND_START_FAILED"),
     ("OCI runtime create failed: cannot set cgroup: no space left on device", "EXIT_KIND_START_FAILED"),
