@@ -240,6 +240,43 @@ machines.main()
         wait_for("the end of all machines", lambda: not machines(tmp_path, "elsewhere"))
 
 
+def test_a_machine_that_the_present_settings_find_is_ended_by_their_program(new_cluster, tmp_path):
+    """The older program, which finds the machine as well, has failed since."""
+    script = tmp_path / "provider"
+    script.write_text(f"""#!{sys.executable}
+import pathlib, sys
+sys.path.insert(0, {str(MACHINES.parent)!r})
+import machines
+class Broken(machines.Machines):
+    def __getattribute__(self, name):
+        if name in ('list', 'terminate') and pathlib.Path(sys.argv[1]).exists():
+            raise RuntimeError('its credentials are not valid any more')
+        return super().__getattribute__(name)
+machines.Machines = Broken
+machines.main()
+""")
+    script.chmod(0o755)
+    old_fails, new_fails = tmp_path / "old-fails", tmp_path / "new-fails"
+    cluster = start(new_cluster, tmp_path, command=[str(script), str(old_fails)], min_instances=1)
+    wait_for("an agent", lambda: len(agents(cluster)) == 1)
+    [first], [record] = machines(tmp_path), records(cluster)
+    cluster.stop_master()
+    new_fails.touch()
+    cluster.config["resource_pools"][0]["provider"]["command"] = [str(script), str(new_fails)]
+    cluster.start_master()
+    wait_for("the failure of the present program", lambda: "instance.list_failed pool=default" in cluster.master_log())
+    old_fails.touch()
+    wait_for("the failure of the older one", lambda: "instance.older_list_failed pool=default" in cluster.master_log())
+    new_fails.unlink()
+    wait_for("the machine in the list", lambda: pool(cluster)["instances"] == 1)
+    assert record.exists()
+    (first / "ending").touch()
+    wait_for("the end of the machine", lambda: not first.exists())
+    old_fails.unlink()
+    take_provider_away(cluster)
+    wait_for("the end of all machines", lambda: not machines(tmp_path))
+
+
 def test_the_example_answers_by_hand(tmp_path):
     """As its README says: questions on standard input."""
     questions = [{"id": 1, "do": "open", "tags": {"determined-resource-pool": "p"}, "provider": {"settings": {"directory": str(tmp_path)}}},
