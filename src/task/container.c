@@ -80,7 +80,9 @@ static int check_places(const struct taskspec *spec, struct error *err)
     for (size_t i = 0; i < spec->place_n; i++) {
         const struct taskspec_place *p = &spec->place[i];
         struct stat st;
-        if (stat(p->target, &st) < 0 || st.st_dev != p->dev || st.st_ino != p->ino)
+        if (stat(p->target, &st) < 0)
+            return error_errno(err, "cannot look at what is mounted at %s", p->target);
+        if (st.st_dev != p->dev || st.st_ino != p->ino)
             return error_set(err, ERR_INVALID,
                              "what is mounted at %s is not what the agent has checked: its source was changed while "
                              "the container was started",

@@ -96,6 +96,29 @@ def test_an_image_that_fails_at_the_start_only_is_the_cause(master, agent, engin
 
 
 @pytest.mark.parametrize("engine", ["apptainer"], indirect=True)
+def test_a_machine_that_fails_at_the_start_of_every_image_is_the_cause(master, agent, engine):
+    """Variables are asked for without a layer for what the task writes, and the start is made with it."""
+    (engine.dir / "no-layer").touch()
+    end, _ = run(master, ["true"])
+    assert end["kind"] == "EXIT_KIND_START_FAILED", end
+    assert "ended before its supervisor was there" in end["text"] and "not even an empty one" in end["text"], end
+    probe, start = engine.calls("exec")[-1], engine.calls("exec")[-2]
+    assert probe[-1] == "--environment" and probe.count("--bind") == 1 < start.count("--bind")
+    assert "--writable-tmpfs" in probe
+    (engine.dir / "no-layer").unlink()
+    assert run(master, ["true"])[0]["code"] == 0
+
+
+@pytest.mark.parametrize("engine", ["apptainer"], indirect=True)
+def test_a_disk_that_is_full_at_the_start_is_the_machines_fault(master, agent, engine):
+    assert run(master, ["true"])[0]["code"] == 0
+    (engine.dir / "breaks").write_text("det-test")
+    (engine.dir / "breaks-by").write_text("while copying: no space left on device")
+    end, _ = run(master, ["true"])
+    assert end["kind"] == "EXIT_KIND_START_FAILED" and "no space left on device" in end["text"], end
+
+
+@pytest.mark.parametrize("engine", ["apptainer"], indirect=True)
 def test_an_agent_that_is_root_lets_no_image_run_scripts_as_root(master, place, engine):
     a = Agent(master, place / "agent", container_runtime="apptainer", task_program=engines.static_supervisor(BUILD))
     a.environment = {"PATH": f"{engine.path}:{os.environ['PATH']}"}
@@ -145,7 +168,7 @@ def test_a_disk_that_is_full_in_the_middle_of_a_pull_leaves_no_part_of_an_image(
 
 
 @pytest.mark.parametrize("engine", ["apptainer"], indirect=True)
-def test_a_kill_ends_a_pull_and_so_does_a_new_agent(master, agent, engine, place):
+def test_a_kill_ends_a_pull(master, agent, engine, place):
     (engine.dir / "hang").touch()
     c = start(master, ["true"])
     wait_for("the pull", lambda: engine.calls("pull"))

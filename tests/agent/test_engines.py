@@ -100,7 +100,11 @@ def test_a_pull_without_the_agents_proxy_is_told_where_to_set_it(master, place, 
     a = Agent(master, place / "agent", container_runtime="docker", container_socket=engine.path, https_proxy="http://proxy:3128", no_proxy="127.0.0.1").start()
     master.wait_agent()
     end, _ = refusal(master)
-    assert ("this agent has a proxy, and docker, which pulls, has none: set HTTPS_PROXY for its service" in end["text"]) == told, end
+    hint = "this agent has a proxy, and docker, which pulls, has none: set HTTPS_PROXY for its service"
+    assert (hint in end["text"]) == told, end
+    engine.answer("GET", "/info", 200, {**INFO, "HttpProxy": "http://proxy:3128"})  # somebody does that
+    end, _ = refusal(master)
+    assert hint not in end["text"], end
     assert a.kill(signal.SIGTERM) == 0, a.log_text()
 
 
@@ -134,6 +138,20 @@ def test_what_the_engine_says_is_the_cause(master, agent, engine, step, status, 
     end, _ = refusal(master)
     assert end["kind"] == kind and f"docker says: because it is Monday (status {status})" in end["text"], end
     wait_for("the removal of what was begun", lambda: engine.requests("DELETE", "/containers/determined-.*"))
+
+
+@pytest.mark.parametrize("reason, kind", [
+    ('runc create failed: error mounting "/a" to rootfs at "/run/determined": mkdirat run/determined: not a directory', "EXIT_KIND_REFUSED"),
+    (f'runc create failed: error mounting "/{"a" * 200}" to rootfs at "/run/determined": open /{"b" * 200}: not a directory', "EXIT_KIND_REFUSED"),
+    ("crun: creating `/run/determined`: Not a directory: OCI runtime error", "EXIT_KIND_REFUSED"),
+    ('runc create failed: error mounting "proc" to rootfs at "/proc": operation not permitted', "EXIT_KIND_START_FAILED"),
+    ("OCI runtime create failed: cannot set cgroup: no space left on device", "EXIT_KIND_START_FAILED"),
+])
+def test_an_image_is_at_fault_only_if_it_has_a_file_in_place_of_a_directory(master, agent, engine, reason, kind):
+    engine.answer("POST", "/containers/create", 201, {"Id": "1"})
+    engine.answer("POST", "/containers/.*/start", 500, {"message": reason})
+    end, _ = refusal(master)
+    assert end["kind"] == kind and reason[:40] in end["text"], end
 
 
 def test_a_container_that_ends_before_its_supervisor_is_there_is_noticed(master, agent, engine):

@@ -9,7 +9,7 @@ from support import engines
 from support.fake_master.agents import OWNER, Agent, Master
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "agent"))
-from supervisor import Task  # noqa: E402
+from supervisor import START_FAILED, Task  # noqa: E402
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can run tasks as other users")
 LINKED_PASSWD = "det-test/linked-passwd:latest"
@@ -97,6 +97,19 @@ def test_the_source_of_a_mount_is_swapped_after_it_was_checked(place):
     try:
         task.connect().finish()
         assert "its source was changed while the container was started" in task.exit[3]
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_mount_that_cannot_be_looked_at_is_the_machines_fault(place):
+    """A disk of the network that fails is no change of the source."""
+    task = Task(place / "task").write(["true"], places=[(str(place / "gone"), 1, 2)], image="some/image")
+    task.prefix = ["timeout", "60"]
+    process = task.launch_container()
+    try:
+        task.connect().finish()
+        assert task.exit[0] == START_FAILED and f"cannot look at what is mounted at {place}/gone" in task.exit[3], task.exit
     finally:
         process.kill()
         process.wait()

@@ -3,6 +3,7 @@ import json
 import subprocess
 import sys
 
+import pytest
 from e2e.test_elastic import agents, pool
 from support.cluster import BUILD, ROOT, wait_for
 from support.det import det
@@ -177,6 +178,101 @@ def test_older_settings_whose_program_fails_hold_nothing_up(new_cluster, tmp_pat
     assert (record.parent / "default.0123456789abcdef.json").exists()  # there may be machines
     assert not pool(cluster).get("launchProblem")
     (record.parent / "default.0123456789abcdef.json").unlink()
+    take_provider_away(cluster)
+    wait_for("the end of all machines", lambda: not machines(tmp_path))
+
+
+def test_a_record_that_cannot_be_asked_does_not_keep_the_machines_of_others_running(new_cluster, tmp_path):
+    cluster = start(new_cluster, tmp_path, min_instances=1)
+    wait_for("an agent", lambda: len(agents(cluster)) == 1)
+    [record] = records(cluster)
+    others = [record.parent / f"default.{digit * 16}.json" for digit in "0f"]
+    for other in others:
+        text = json.loads(record.read_text())
+        text["provider"]["command"] = ["/no/such/program"]
+        other.write_text(json.dumps(text))
+    take_provider_away(cluster)
+    wait_for("the end of all machines", lambda: not machines(tmp_path))
+    wait_for("the record to go", lambda: records(cluster) == others)  # there may be machines of the others
+    assert "instance.older_list_failed pool=default" in cluster.master_log()
+
+
+@pytest.mark.parametrize("change", ["other settings", "no provider"])
+def test_the_record_of_older_settings_stays_until_their_machines_have_ended(new_cluster, tmp_path, change):
+    """Clouds answer at once that they end a machine, which takes them minutes."""
+    slow, ordered = tmp_path / "slow", tmp_path / "ordered"
+    script = tmp_path / "provider"
+    script.write_text(f"""#!{sys.executable}
+import pathlib, sys
+sys.path.insert(0, {str(MACHINES.parent)!r})
+import machines
+slow, ordered = pathlib.Path({str(slow)!r}), pathlib.Path({str(ordered)!r})
+class Slow(machines.Machines):
+    def terminate(self, question):
+        ordered.write_text(question['instance'])
+        return {{}}
+    def list(self, question):
+        if ordered.exists() and (self.directory / ordered.read_text()).exists() and not slow.exists():
+            super().terminate({{'instance': ordered.read_text()}})
+        with open(self.directory.parent.with_suffix('.lists'), 'a') as f:
+            f.write('x' if ordered.exists() else '')
+        return super().list(question)
+machines.Machines = Slow
+machines.main()
+""")
+    script.chmod(0o755)
+    slow.touch()
+    cluster = start(new_cluster, tmp_path, command=[str(script)], min_instances=1)
+    wait_for("an agent", lambda: len(agents(cluster)) == 1)
+    [first], [record] = machines(tmp_path), records(cluster)
+    if change == "other settings":
+        change_settings(cluster, directory=str(tmp_path / "elsewhere"))
+    else:
+        take_provider_away(cluster)
+    wait_for("the order to end the machine", lambda: ordered.exists() and ordered.read_text() == first.name)
+    wait_for("two lists after that", lambda: len((tmp_path / "machines.lists").read_text()) >= 2)
+    assert record.exists() and first.exists()
+    slow.unlink()
+    wait_for("the record to go", lambda: not record.exists())
+    assert not first.exists()
+    if change == "other settings":
+        take_provider_away(cluster)
+        wait_for("the end of all machines", lambda: not machines(tmp_path, "elsewhere"))
+
+
+def test_a_machine_that_the_present_settings_find_is_ended_by_their_program(new_cluster, tmp_path):
+    """The older program, which finds the machine as well, has failed since."""
+    script = tmp_path / "provider"
+    script.write_text(f"""#!{sys.executable}
+import pathlib, sys
+sys.path.insert(0, {str(MACHINES.parent)!r})
+import machines
+class Broken(machines.Machines):
+    def __getattribute__(self, name):
+        if name in ('list', 'terminate') and pathlib.Path(sys.argv[1]).exists():
+            raise RuntimeError('its credentials are not valid any more')
+        return super().__getattribute__(name)
+machines.Machines = Broken
+machines.main()
+""")
+    script.chmod(0o755)
+    old_fails, new_fails = tmp_path / "old-fails", tmp_path / "new-fails"
+    cluster = start(new_cluster, tmp_path, command=[str(script), str(old_fails)], min_instances=1)
+    wait_for("an agent", lambda: len(agents(cluster)) == 1)
+    [first], [record] = machines(tmp_path), records(cluster)
+    cluster.stop_master()
+    new_fails.touch()
+    cluster.config["resource_pools"][0]["provider"]["command"] = [str(script), str(new_fails)]
+    cluster.start_master()
+    wait_for("the failure of the present program", lambda: "instance.list_failed pool=default" in cluster.master_log())
+    old_fails.touch()
+    wait_for("the failure of the older one", lambda: "instance.older_list_failed pool=default" in cluster.master_log())
+    new_fails.unlink()
+    wait_for("the machine in the list", lambda: pool(cluster)["instances"] == 1)
+    assert record.exists()
+    (first / "ending").touch()
+    wait_for("the end of the machine", lambda: not first.exists())
+    old_fails.unlink()
     take_provider_away(cluster)
     wait_for("the end of all machines", lambda: not machines(tmp_path))
 

@@ -528,6 +528,22 @@ static void task_exits(struct sim *sim, struct sim_agent *a, struct sim_containe
     send_state(sim, a, k);
 }
 
+void sim_agent_loses_tasks(struct sim *sim, const char *id, int64_t ms)
+{
+    struct sim_agent *a = find_agent(sim, id);
+    char lost[SIM_CONTAINERS][CORE_UUID_MAX];
+    int n = 0;
+    for (int i = 0; i < SIM_CONTAINERS; i++)
+        if (a->container[i].used && a->container[i].state == CONTAINER_RUNNING)
+            memcpy(lost[n++], a->container[i].id, CORE_UUID_MAX);
+    for (int i = 0; i < n; i++) {
+        for (int k = 0; k < SIM_CONTAINERS; k++)
+            if (a->container[k].used && strcmp(a->container[k].id, lost[i]) == 0)
+                task_exits(sim, a, &a->container[k], EXIT_RESTORE_ERROR, 0);
+        sim_run(sim, ms);
+    }
+}
+
 static void go_to(struct sim *sim, struct sim_container *k, enum sim_task_phase phase, int64_t ms)
 {
     k->phase = phase;

@@ -171,6 +171,8 @@ void sim_add_other_agent(struct sim *sim, const char *id, int slots); /* adds an
 void sim_agent_away(struct sim *sim, const char *id, int64_t ms);
 /* The machine is off for so long, and everything that ran on it has ended. */
 void sim_agent_power_cut(struct sim *sim, const char *id, int64_t ms);
+/* The tasks on the machine are stopped from outside, one after the other, with so many milliseconds between two. */
+void sim_agent_loses_tasks(struct sim *sim, const char *id, int64_t ms);
 int sim_create(struct sim *sim, const struct sim_experiment *x); /* returns the experiment's id */
 bool sim_create_task(struct sim *sim,
                      /* a task of its own, which works for 100 ms; false: the master has given no answer */

@@ -348,6 +348,24 @@ static void test_quarantine__all_that_fails_at_one_time_is_one_failure(void **st
     assert_int_equal(strncmp(reason_of(sim, "a1"), "quarantine: tasks failed here 3", 31), 0);
 }
 
+/* A container engine that is restarted loses its tasks one after the other. That is one failure, so three restarts
+ * within an hour make three. */
+static void test_quarantine__tasks_that_are_lost_within_a_short_time_are_one_failure(void **state)
+{
+    struct sim *sim = *state;
+    sim_set_quarantine(sim);
+    sim_add_agent(sim, "a1", 4);
+    for (int i = 0; i < 4; i++)
+        sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 100000});
+    sim_run(sim, 1000);
+    for (int restart = 0; restart < 3; restart++) {
+        assert_string_equal(reason_of(sim, "a1"), "");
+        sim_agent_loses_tasks(sim, "a1", 50);
+        sim_run(sim, 60000);
+    }
+    assert_int_equal(strncmp(reason_of(sim, "a1"), "quarantine: tasks failed here 3", 31), 0);
+}
+
 /* When the network of the master fails, all agents are lost, and none of their hosts has failed. */
 static void test_quarantine__losses_that_most_agents_of_a_pool_share_do_not_count(void **state)
 {
@@ -529,6 +547,7 @@ int main(void)
         TEST(test_quarantine__failures_count_for_an_hour),
         TEST(test_quarantine__one_task_takes_out_one_agent_at_most),
         TEST(test_quarantine__all_that_fails_at_one_time_is_one_failure),
+        TEST(test_quarantine__tasks_that_are_lost_within_a_short_time_are_one_failure),
         TEST(test_quarantine__losses_that_most_agents_of_a_pool_share_do_not_count),
         TEST(test_quarantine__the_loss_of_half_of_a_pool_counts),
         TEST(test_gang_probe__that_fails_places_the_trial_anew_and_takes_a_bad_host_out),

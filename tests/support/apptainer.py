@@ -68,8 +68,11 @@ def run(words):
             f.write(f"{os.geteuid()}\n")
     if (HERE / "broken").exists():
         fatal("Failed to create user namespace: user namespace disabled")
+    if (HERE / "no-layer").exists() and "--writable-tmpfs" in flags:
+        fatal("while mounting tmpfs: no such device")
     if (HERE / "breaks").exists() and "--writable-tmpfs" in flags and (HERE / "breaks").read_text() in words[0]:
-        fatal("while mounting /run/determined: not a directory")
+        by = HERE / "breaks-by"
+        fatal(by.read_text() if by.exists() else "while mounting /run/determined: not a directory")
     image, command = pathlib.Path(words[0]), words[1:]
     if not image.exists():
         fatal(f"could not open image {image}: no such file")

@@ -251,11 +251,11 @@ static void on_look(void *ctx)
 
 /* Whether an engine says that what it was to mount has no place in the image: where a directory should be is a file.
  * The sources of all mounts were checked before. The words are those of runc and of crun; engines have no code for
- * it. */
+ * it. runc says "to rootfs at" of a mount that the machine forbids as well. */
 static bool is_fault_of_image(const struct error *err)
 {
     const char *text = error_msg(err);
-    return strstr(text, "to rootfs at") || (strstr(text, "OCI") && strcasestr(text, "not a directory"));
+    return (strstr(text, "to rootfs at") || strstr(text, "OCI")) && strcasestr(text, "not a directory");
 }
 
 static void on_started(void *ctx, struct json_object *body, const struct error *err)

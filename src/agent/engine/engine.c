@@ -15,8 +15,9 @@ enum {
     CONNECT_TIMEOUT_S = 5,
     GREETING_TIMEOUT_S = 10,
     QUOTE_MAX = 200,
-    API_NEWEST = 47, /* 1.47: the newest version of the API that this agent was written for … */
-    API_OLDEST = 30, /* … and the oldest one that has all it needs (mounts with propagation) */
+    MESSAGE_MAX = 1000, /* what says the cause stands at the end, after long paths */
+    API_NEWEST = 47,    /* 1.47: the newest version of the API that this agent was written for … */
+    API_OLDEST = 30,    /* … and the oldest one that has all it needs (mounts with propagation) */
 };
 
 void engine_init(struct engine *e, struct loop *loop, const char *name, const char *socket)
@@ -54,9 +55,9 @@ bool engine_flag(struct json_object *o, const char *path)
 }
 
 /* The beginning of a text that somebody else wrote, on one line and of printable characters, for an error message. */
-static void add_quote(struct strbuf *out, const char *s, size_t n)
+static void add_quote(struct strbuf *out, const char *s, size_t n, size_t most)
 {
-    size_t limit = out->n + QUOTE_MAX;
+    size_t limit = out->n + most;
     for (size_t length; n > 0 && out->n < limit; s += length, n -= length) {
         size_t known = utf8_sequence(s, n);
         length = known ? known : 1;
@@ -96,9 +97,9 @@ static int refused(const struct engine *e, const struct http_fetch_reply *reply,
     cleanup_strbuf struct strbuf why = STRBUF_INIT;
     const char *message = engine_text(body, "message");
     if (*message)
-        add_quote(&why, message, strlen(message));
+        add_quote(&why, message, strlen(message), MESSAGE_MAX);
     else
-        add_quote(&why, strbuf_str(&reply->body), reply->body.n);
+        add_quote(&why, strbuf_str(&reply->body), reply->body.n, QUOTE_MAX);
     return error_set(err, kind_of(reply->status), "%s says: %s (status %d)", e->name, strbuf_str(&why), reply->status);
 }
 
@@ -115,7 +116,7 @@ static int read_reply(const struct engine *e, const struct http_fetch_reply *rep
     }
     if (parsed < 0) {
         cleanup_strbuf struct strbuf quote = STRBUF_INIT;
-        add_quote(&quote, reply->body.s, reply->body.n);
+        add_quote(&quote, reply->body.s, reply->body.n, QUOTE_MAX);
         return error_set(err, ERR_BAD_GATEWAY,
                          "what answers at the socket %s is no %s: its answer is not JSON, but \"%s\"", e->socket,
                          e->name, strbuf_str(&quote));

@@ -4,26 +4,15 @@
 #include <strings.h>
 
 #include "common/base/cleanup.h"
+#include "common/base/word_list.h"
 
-#define WORDS_MAX 64
 #define CAUSE_MAX 400 /* bytes of the programs' own words that a sentence repeats */
 
 /* ---- command lines ----------------------------------------------------------------------------------------------- */
 
-struct words {
-    struct arena *arena;
-    char **word;
-    size_t n;
-};
-
-static struct words new_words(size_t more, struct arena *a)
+static void add(struct word_list *w, const char *word)
 {
-    return (struct words){.arena = a, .word = arena_array(a, char *, WORDS_MAX + more)};
-}
-
-static void add(struct words *w, const char *word)
-{
-    w->word[w->n++] = arena_strdup(w->arena, word);
+    word_list_add(w, arena_strdup(w->arena, word));
 }
 
 static const char *python_of(const struct installer_job *j, struct arena *a)
@@ -33,7 +22,7 @@ static const char *python_of(const struct installer_job *j, struct arena *a)
 
 char **installer_make_command(const struct installer_job *j, enum installer_way way, struct arena *a)
 {
-    struct words w = new_words(0, a);
+    struct word_list w = {.arena = a};
     if (way == INSTALLER_UV) {
         static const char *const fixed[] = {"venv", "--no-project", "--quiet", "--python"};
         add(&w, j->uv);
@@ -49,10 +38,10 @@ char **installer_make_command(const struct installer_job *j, enum installer_way 
             add(&w, "--without-pip");
     }
     add(&w, j->environment);
-    return w.word;
+    return w.item;
 }
 
-static void begin_pip(struct words *w, const struct installer_job *j, enum installer_way way)
+static void begin_pip(struct word_list *w, const struct installer_job *j, enum installer_way way)
 {
     static const char *const fixed[] = {"install",        "--disable-pip-version-check",
                                         "--no-input",     "--no-cache-dir",
@@ -71,7 +60,7 @@ static void begin_pip(struct words *w, const struct installer_job *j, enum insta
 
 char **installer_install_command(const struct installer_job *j, enum installer_way way, struct arena *a)
 {
-    struct words w = new_words(2 * j->file_n, a);
+    struct word_list w = {.arena = a};
     if (way == INSTALLER_UV) {
         static const char *const fixed[] = {"pip", "install", "--compile-bytecode", "--no-progress", "--python"};
         add(&w, j->uv);
@@ -96,7 +85,7 @@ char **installer_install_command(const struct installer_job *j, enum installer_w
         add(&w, "-r");
         add(&w, j->file[i]);
     }
-    return w.word;
+    return w.item;
 }
 
 /* ---- environment ------------------------------------------------------------------------------------------------- */
@@ -117,10 +106,10 @@ static const char *value_of(char *const *environment, const char *name)
     return NULL;
 }
 
-static void set(struct words *w, const char *name, const char *value)
+static void set(struct word_list *w, const char *name, const char *value)
 {
     if (value && *value)
-        w->word[w->n++] = arena_printf(w->arena, "%s=%s", name, value);
+        word_list_add(w, arena_printf(w->arena, "%s=%s", name, value));
 }
 
 static bool is_proxy_of_settings(const struct python_settings *s, const char *name)
@@ -136,7 +125,7 @@ char **installer_environment(const struct installer_job *j, char *const *inherit
                                         "UV_NO_PROGRESS=1",   "UV_PYTHON_DOWNLOADS=never",
                                         "PYTHONUNBUFFERED=1", "UV_HTTP_RETRIES=2"};
     const struct python_settings *s = j->settings;
-    struct words w = new_words(0, a);
+    struct word_list w = {.arena = a};
     for (size_t i = 0; i < sizeof(inherited_names) / sizeof(inherited_names[0]); i++)
         if (!is_proxy_of_settings(s, inherited_names[i]))
             set(&w, inherited_names[i], value_of(inherited, inherited_names[i]));
@@ -155,7 +144,7 @@ char **installer_environment(const struct installer_job *j, char *const *inherit
     set(&w, "PIP_INDEX_URL", s->index_url);
     if (*s->wheels) /* what this machine is configured for does not count then */
         set(&w, "PIP_CONFIG_FILE", "/dev/null");
-    return w.word;
+    return w.item;
 }
 
 /* ---- what they say ----------------------------------------------------------------------------------------------- */

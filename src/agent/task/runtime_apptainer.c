@@ -202,11 +202,13 @@ static void on_empty_image(void *ctx, int status, const struct strbuf *output)
 }
 
 /* Ends the ask with this failure of a container. It is the image's fault, and so the task's, if an empty image can be
- * run on this machine; else it is the machine's. What the command prints does not tell the two apart. */
-static void end_by_blame(struct apptainer_ask *ask, const struct error *failed)
+ * run on this machine by such a command as has failed; else it is the machine's. What the command prints does not tell
+ * the two apart, unless it says that a disk is full. */
+static void end_by_blame(struct apptainer_ask *ask,
+                         char **(*words_of)(struct apptainer_ask *, const char *program, const char *image),
+                         const struct error *failed)
 {
     struct runtime_task *t = ask->base.task;
-    cleanup_error struct error err = ERROR_INIT;
     const char *program = runtime_find_command(t->config, &t->arena), *image = make_empty_image(t);
     error_copy(&ask->failed, failed);
     if (ask->ready_fd >= 0) {
@@ -215,15 +217,13 @@ static void end_by_blame(struct apptainer_ask *ask, const struct error *failed)
         close(ask->ready_fd);
         ask->ready_fd = -1;
     }
-    if (!program || !image) {
+    if (!program || !image || image_is_disk_full(error_msg(failed))) {
         ask_end(ask, failed);
         return;
     }
-    struct program_order o = {.argv = apptainer_environment_words(program, image, t->config->task_program,
-                                                                  CONTAINER_PROGRAM, &t->arena),
-                              .env = environment_with(NULL, 0, &t->arena)};
-    if (run_command(ask, &o, on_line, on_empty_image, &err) < 0)
-        ask_end(ask, &err);
+    struct program_order o = {.argv = words_of(ask, program, image), .env = environment_with(NULL, 0, &t->arena)};
+    if (run_command(ask, &o, on_line, on_empty_image, NULL) < 0)
+        ask_end(ask, failed);
 }
 
 /* ---- the image --------------------------------------------------------------------------------------------------- */
@@ -254,6 +254,13 @@ static char **variables_of(const struct strbuf *output, struct arena *a)
     return ret;
 }
 
+/* Runs our own program in an image, which prints the image's variables. */
+static char **environment_words(struct apptainer_ask *ask, const char *program, const char *image)
+{
+    struct runtime_task *t = ask->base.task;
+    return apptainer_environment_words(program, image, t->config->task_program, CONTAINER_PROGRAM, &t->arena);
+}
+
 static void on_environment(void *ctx, int status, const struct strbuf *output)
 {
     struct apptainer_ask *ask = ctx;
@@ -264,7 +271,7 @@ static void on_environment(void *ctx, int status, const struct strbuf *output)
     if (status != 0) {
         error_set(&err, ERR_PRECONDITION, "the image %s cannot be run on this machine: %s", t->start->image,
                   cause_of(ask, status, &cause));
-        end_by_blame(ask, &err);
+        end_by_blame(ask, environment_words, &err);
         return;
     }
     struct image_facts *facts = arena_new(&t->arena, struct image_facts);
@@ -281,9 +288,7 @@ static void ask_environment(struct apptainer_ask *ask)
 {
     struct runtime_task *t = ask->base.task;
     cleanup_error struct error err = ERROR_INIT;
-    struct program_order o = {.argv = apptainer_environment_words(ask->program, ask->image.path,
-                                                                  t->config->task_program, CONTAINER_PROGRAM,
-                                                                  &t->arena),
+    struct program_order o = {.argv = environment_words(ask, ask->program, ask->image.path),
                               .env = environment_with(NULL, 0, &t->arena)};
     if (run_command(ask, &o, on_line, on_environment, &err) < 0)
         ask_end(ask, &err);
@@ -512,6 +517,21 @@ static void read_command_log(struct apptainer_ask *ask)
         keep_cause(&ask->said, line, strcspn(line, "\n"));
 }
 
+/* The words of a start in another image, with the task's options: each of them may be what the machine cannot do. Our
+ * own program alone is mounted, so that what the task has mounted is not touched. */
+static char **probe_words(struct apptainer_ask *ask, const char *program, const char *image)
+{
+    static char *const argv[] = {CONTAINER_PROGRAM, "--environment", NULL};
+    struct runtime_task *t = ask->base.task;
+    struct container_order o = order_of(t);
+    struct container_mount m = {.source = t->config->task_program, .target = CONTAINER_PROGRAM, .read_only = true};
+    o.image = image;
+    o.argv = argv;
+    o.mount = &m;
+    o.mount_n = 1;
+    return apptainer_exec_words(program, &o, t->dir.path, &t->arena);
+}
+
 static void on_command_end(void *ctx, int status, const struct strbuf *output)
 {
     struct apptainer_ask *ask = ctx;
@@ -523,7 +543,7 @@ static void on_command_end(void *ctx, int status, const struct strbuf *output)
     read_command_log(ask);
     error_set(&err, ERR_PRECONDITION, "the task's container ended before its supervisor was there: %s",
               cause_of(ask, status, &cause));
-    end_by_blame(ask, &err);
+    end_by_blame(ask, probe_words, &err);
 }
 
 static void on_ready(int fd, void *ctx)

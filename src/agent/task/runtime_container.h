@@ -35,8 +35,9 @@ int runtime_container_start(struct runtime_task *t, struct error *err);
 void container_list_gpus(struct runtime_task *t, struct container_order *o);
 void container_list_mounts(struct runtime_task *t, struct container_order *o);
 
-/* Ends the containers of Apptainer below this agent's run_root for which `is_known` says false, and removes pulls that
- * were not finished. */
+/* Ends the containers of Apptainer below this agent's run_root for which `is_known` says false, and removes this
+ * agent's own unfinished pulls, and those of other agents to which nothing has been written for a day. Called when an
+ * agent starts. */
 void runtime_apptainer_end_leftovers(const struct agent_config *c,
                                      bool (*is_known)(void *ctx, const char *container_id), void *ctx);
 

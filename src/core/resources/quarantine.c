@@ -12,14 +12,15 @@ static bool is_recent(const struct host_fault *f, int64_t now_us)
     return f->at_us <= now_us && now_us - f->at_us < QUARANTINE_PERIOD_US;
 }
 
-bool quarantine_note(struct agent_row *row, const char *task_id, int64_t now_us)
+bool quarantine_note(struct agent_row *row, const char *task_id, enum exit_kind kind, int64_t now_us)
 {
+    int64_t together_us = kind == EXIT_RESTORE_ERROR ? QUARANTINE_TOGETHER_US : 0;
     int kept = 0;
     for (int i = 0; i < row->fault_n; i++)
         if (is_recent(&row->fault[i], now_us))
             row->fault[kept++] = row->fault[i];
     row->fault_n = kept;
-    if (kept > 0 && row->fault[kept - 1].at_us == now_us)
+    if (kept > 0 && now_us - row->fault[kept - 1].at_us <= together_us)
         return false;
     if (kept == CORE_HOST_FAULTS_MAX)
         memmove(&row->fault[0], &row->fault[1], (size_t)--row->fault_n * sizeof(row->fault[0]));
@@ -86,7 +87,7 @@ void quarantine_fault(struct core *c, struct agent *agent, const struct containe
     if (!c->quarantine || has_failed_elsewhere(c, agent, a->row.task_id))
         return;
     record_touch(c, &agent->record);
-    if (!quarantine_note(&agent->row, a->row.task_id, c->now_us) || !agent->row.enabled)
+    if (!quarantine_note(&agent->row, a->row.task_id, kind, c->now_us) || !agent->row.enabled)
         return;
     agent->row.enabled = false;
     agent->row.draining = true;

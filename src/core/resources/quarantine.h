@@ -11,13 +11,15 @@
 #include "core/state/objects.h"
 
 #define QUARANTINE_PERIOD_US INT64_C(3600000000)
-/* Losses within this time have one cause. An agent that falls silent is noticed up to a quarter of
- * resource_manager.agent_link_timeout later than another one that fell silent with it. */
+/* Losses within this time have one cause, on one agent as on several. An agent that falls silent is noticed up to a
+ * quarter of resource_manager.agent_link_timeout later than another one that fell silent with it. */
 #define QUARANTINE_TOGETHER_US INT64_C(30000000)
 
 /* The decision alone. Notes that a task has failed at this time, and returns whether that makes CORE_HOST_FAULTS_MAX
- * failures within the period. Failures at one time are one: an agent that is lost takes all of its tasks along. */
-bool quarantine_note(struct agent_row *row, const char *task_id, int64_t now_us);
+ * failures within the period. Failures at one time are one: an agent that is lost takes all of its tasks along. So does
+ * a container engine that is restarted, whose tasks are reported as lost one after the other: a loss that comes within
+ * QUARANTINE_TOGETHER_US of the last failure belongs to it. */
+bool quarantine_note(struct agent_row *row, const char *task_id, enum exit_kind kind, int64_t now_us);
 
 /* Has to be called when a container has failed on the agent for a reason of the host. A task that has failed for such a
  * reason on another agent within the period does not count: otherwise one task could take all agents out. */

@@ -38,6 +38,9 @@ struct provider_type {
     void (*close)(struct provider *p);
     /* Lists all machines that carry the pool's tag, including those that have stopped. */
     int (*list)(struct provider *p, struct arena *a, struct core_instance **ret, size_t *ret_n, struct error *err);
+    /* Whether machines may be left that the last list did not have: they are on their way to their end, or could not be
+     * listed. NULL: a list has all machines. */
+    bool (*has_more)(const struct provider *p);
     /* Launches n machines. -1: not all of them were launched; *err says why. */
     int (*launch)(struct provider *p, int n, struct error *err);
     int (*terminate)(struct provider *p, const char *id, struct error *err);

@@ -47,11 +47,11 @@ struct settings {
     struct json_object *opening; /* the first question to the program after each start */
     char **argv;
     struct line_program *program;
-    /* of older settings: the machines that the program listed last, and when it is asked again after it has failed */
     struct arena known_arena;
-    struct core_instance *known;
+    struct core_instance
+        *known; /* the machines that the program listed last; of the present settings, their ids alone */
     size_t known_n;
-    int64_t rest_us, rests_until_us;
+    int64_t rest_us, rests_until_us; /* of older settings: when the program is asked again after it has failed */
 };
 
 struct provider {
@@ -392,10 +392,23 @@ static int ask_list(struct settings *s, struct arena *a, struct core_instance **
     cleanup_json struct json_object *question = new_question("list"), *answer = NULL;
     if (!s->argv[0])
         return error_set(err, ERR_PRECONDITION,
-                         "%s does not say which program lists the machines; once none of them "
-                         "run, remove that file",
+                         "%s does not say which program lists the machines; once none of these machines run, remove "
+                         "the file and start the master again",
                          s->record);
     return line_program_ask(s->program, question, &answer, err) < 0 ? -1 : read_instances(answer, a, ret, ret_n, err);
+}
+
+/* Asks for the machines of the present settings, and keeps the machines' ids for settings_of(). */
+static int ask_now(struct settings *s, struct arena *a, struct core_instance **ret, size_t *ret_n, struct error *err)
+{
+    if (ask_list(s, a, ret, ret_n, err) < 0)
+        return -1;
+    arena_release(&s->known_arena);
+    s->known = arena_array(&s->known_arena, struct core_instance, *ret_n + 1);
+    s->known_n = *ret_n;
+    for (size_t i = 0; i < *ret_n; i++)
+        s->known[i].id = arena_strdup(&s->known_arena, (*ret)[i].id);
+    return 0;
 }
 
 /* Asks for the machines of older settings. A failure does not hold up the pool: the machines that were known are, and
@@ -452,6 +465,16 @@ static size_t add_older(const struct provider *p, const struct settings *s, cons
     return n;
 }
 
+/* Whether the program of these older settings lists a machine that the present ones do not find, even one that is on
+ * its way to its end. */
+static bool has_own(const struct settings *s, const struct core_instance *now, size_t now_n)
+{
+    for (size_t i = 0; i < s->known_n; i++)
+        if (!has_instance(now, now_n, s->known[i].id))
+            return true;
+    return false;
+}
+
 /* Forgets settings that have no machines any more. */
 static void drop_older(struct provider *p, size_t i)
 {
@@ -471,10 +494,8 @@ static int list_command(struct provider *p, struct arena *a, struct core_instanc
     for (size_t i = 0; i < p->older_n; i++) {
         ask_older(p, p->older[i]);
         most += p->older[i]->known_n;
-        if (!p->now && p->older[i]->rest_us)
-            return error_set(err, ERR_UNAVAILABLE, "the machines of %s are not known", p->older[i]->record);
     }
-    if (p->now && ask_list(p->now, a, &now, &now_n, err) < 0)
+    if (p->now && ask_now(p->now, a, &now, &now_n, err) < 0)
         return -1;
     /* before the record is dropped by which these machines were launched */
     if (now_n > 0 && write_record(p, err) < 0)
@@ -484,14 +505,18 @@ static int list_command(struct provider *p, struct arena *a, struct core_instanc
         memcpy(all, now, now_n * sizeof(*all));
     size_t n = leave_out_ended(p, all, now_n);
     for (size_t i = p->older_n; i-- > 0;) {
-        size_t more = add_older(p, p->older[i], now, now_n, a, all + n);
-        n += more;
-        if (more == 0 && !p->older[i]->rest_us)
+        n += add_older(p, p->older[i], now, now_n, a, all + n);
+        if (!has_own(p->older[i], now, now_n) && !p->older[i]->rest_us)
             drop_older(p, i);
     }
     *ret = all;
     *ret_n = n;
     return 0;
+}
+
+static bool has_more_command(const struct provider *p)
+{
+    return p->older_n > 0;
 }
 
 /* Before there is a machine, only the configuration can say how many slots its agent will have. */
@@ -552,9 +577,12 @@ static int launch_command(struct provider *p, int n, struct error *err)
     return got >= (size_t)n ? 0 : error_set(err, ERR_UNAVAILABLE, "the provider launched %zu of %d machines", got, n);
 }
 
-/* The settings that find a machine: the older ones that have listed it, or else the present ones. */
+/* The settings that find a machine: the present ones if they have listed it, else the older ones that have. The program
+ * of older settings may fail for ever, so it is not asked for what the present program can do. */
 static struct settings *settings_of(const struct provider *p, const char *id)
 {
+    if (p->now && has_instance(p->now->known, p->now->known_n, id))
+        return p->now;
     for (size_t i = 0; i < p->older_n; i++)
         if (has_instance(p->older[i]->known, p->older[i]->known_n, id))
             return p->older[i];
@@ -575,8 +603,8 @@ static int terminate_command(struct provider *p, const char *id, struct error *e
 }
 
 #define OPERATIONS \
-    .list_period_us = 5000000, .close = close_command, .list = list_command, .launch = launch_command, \
-    .terminate = terminate_command
+    .list_period_us = 5000000, .close = close_command, .list = list_command, .has_more = has_more_command, \
+    .launch = launch_command, .terminate = terminate_command
 
 const struct provider_type provider_command = {
     .name = "command", .slots_per_instance = slots_command, .open = open_command, .pools = pools_command, OPERATIONS};

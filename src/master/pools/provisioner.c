@@ -163,6 +163,14 @@ static void go_on(struct member *e)
     loop_timer_arm(e->timer, pause_us < LONGEST_PAUSE_US ? pause_us : LONGEST_PAUSE_US);
 }
 
+/* Whether a pool that does not have a provider any more has no machines either. */
+static bool has_ended_all(const struct turn *t)
+{
+    const struct member *e = t->of;
+    return !e->wanted && t->list_failed.kind == ERR_NONE && t->n == 0 &&
+           !(e->type->has_more && e->type->has_more(e->provider));
+}
+
 static void turn_done(void *job)
 {
     struct turn *t = job;
@@ -176,7 +184,7 @@ static void turn_done(void *job)
         else if (t->list_failed.kind == ERR_NONE)
             end_all(e, t);
     }
-    bool over = stopping || (!e->wanted && t->list_failed.kind == ERR_NONE && t->n == 0);
+    bool over = stopping || has_ended_all(t);
     turn_free(t);
     if (!over)
         go_on(e);
