@@ -64,9 +64,10 @@ def new_token(c, **body):
 
 
 def join(c, name="node", **options):
-    """Starts an agent with a join token, and waits until it has a certificate."""
+    """Starts an agent with a join token, and waits until it has a certificate and the master has noted that."""
     c.start_agent(name, token_file="", token=new_token(c), **options)
     wait_for("the certificate", lambda: "link.certificate file=" in log_of(c, name))
+    wait_for("the note of it", lambda: f"agent.certificate id={name} until=" in c.master_log())
 
 
 def come_back(c, name="node", wait=True, **options):
@@ -285,7 +286,6 @@ def test_an_agent_whose_key_is_gone_from_the_store_is_removed_all_the_same(secur
     if c.config.get("db"):
         pytest.skip("the row is deleted in a file only")
     join(c)
-    wait_for("the note of its certificate", lambda: "agent.certificate id=node" in c.master_log())
     c.stop_agent("node", signo=signal.SIGKILL)
     wait_for("the loss", lambda: c.get("/api/v1/agents/node").json["agent"].get("lostTime"))
     with contextlib.closing(sqlite3.connect(c.dir / "data/determined.db")) as db, db:
