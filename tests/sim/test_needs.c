@@ -1,9 +1,11 @@
 /* Requests for cores and memory (docs/spec/scheduling.md#cores-and-memory), as they happen. After each step of these
  * stories it is also checked that no agent has given out more than it has (sim.c). */
+#include <stdio.h>
 #include <string.h>
 
 #include "machines.h"
 #include "sim_main.h"
+#include "store.h"
 
 #define GIB (INT64_C(1) << 30)
 #define S INT64_C(1000000)
@@ -128,6 +130,22 @@ static void test_needs__more_than_any_machine_has_is_named_with_the_largest(void
     assert_string_equal(core_misfit(sim->core, "default", 0, true, &cores, &a), of_cores);
     assert_string_equal(core_misfit(sim->core, "default", 1, true, &both, &a), of_both);
     assert_null(core_misfit(sim->core, "default", 2, true, &(struct sched_needs){4000, 32 * GIB}, &a));
+}
+
+static void test_needs__a_job_that_holds_up_others_because_of_its_memory_is_named_with_it(void **state)
+{
+    struct sim *sim = *state;
+    char wanted[200];
+    sim_add_machine(sim, "a1", 2, 4, 32 * GIB);
+    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 1, .priority = 10, .needs = needs_of(0, 64 * GIB)});
+    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 1, .priority = 20});
+    sim_run(sim, 1000);
+    snprintf(
+        wanted, sizeof(wanted),
+        "waits for 1 trial ahead of higher priority, of which job %.8s needs 1 slot, with cores and memory, that no "
+        "set of agents has",
+        sim->store->experiment[0].job_id);
+    assert_trial_waits_because(sim, 2, wanted);
 }
 
 /* An agent of an older version does not tell what its machine has. It takes what asks for nothing. */
@@ -387,6 +405,7 @@ int main(void)
         TEST(test_needs__tasks_without_slots_count_too),
         TEST(test_needs__a_gang_gets_its_memory_on_each_of_its_agents),
         TEST(test_needs__more_than_any_machine_has_is_named_with_the_largest),
+        TEST(test_needs__a_job_that_holds_up_others_because_of_its_memory_is_named_with_it),
         TEST(test_needs__an_agent_that_does_not_tell_gets_no_such_task),
         TEST(test_needs__that_are_negative_are_refused),
         TEST(test_needs__a_more_important_trial_has_others_stopped_for_memory),
