@@ -89,11 +89,15 @@ static int set_options(const struct talk *t, struct error *err)
     const struct {
         int name;
         const void *value;
-    } all[] = {{LDAP_OPT_PROTOCOL_VERSION, &version}, {LDAP_OPT_DEREF, &never},
-               {LDAP_OPT_REFERRALS, LDAP_OPT_OFF},    {LDAP_OPT_RESTART, &version}, /* any pointer means on */
-               {LDAP_OPT_NETWORK_TIMEOUT, &tv},       {LDAP_OPT_TIMEOUT, &tv},
-               {LDAP_OPT_X_TLS_REQUIRE_CERT, &check}, {LDAP_OPT_X_TLS_CACERTFILE, authorities(t->s)},
-               {LDAP_OPT_X_TLS_CACERTDIR, ""},        {LDAP_OPT_X_TLS_PROTOCOL_MIN, &tls},
+    } all[] = {{LDAP_OPT_PROTOCOL_VERSION, &version},
+               {LDAP_OPT_DEREF, &never},
+               {LDAP_OPT_REFERRALS, LDAP_OPT_OFF},
+               {LDAP_OPT_RESTART, &version}, /* any pointer means on */
+               {LDAP_OPT_NETWORK_TIMEOUT, &tv},
+               {LDAP_OPT_TIMEOUT, &tv},
+               {LDAP_OPT_X_TLS_REQUIRE_CERT, &check},
+               {LDAP_OPT_X_TLS_CACERTFILE, authorities(t->s)},
+               {LDAP_OPT_X_TLS_PROTOCOL_MIN, &tls},
                {LDAP_OPT_X_TLS_NEWCTX, &for_client}}; /* the last one, since it takes what the others have set */
     for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
         int code = ldap_set_option(t->ld, all[i].name, all[i].value);
@@ -168,8 +172,8 @@ static int read_bound(const struct talk *t, LDAPMessage *message, struct bound *
     return 0;
 }
 
-/* Once the connection is open, libldap lets reads wait: within a record of TLS that the server never ends, it would
- * wait for ever. So nothing waits but ldap_result(), which knows the time. */
+/* Nothing may wait but ldap_result(), which knows the time: a read that waits would wait for ever within a record of
+ * TLS that the server never ends. libldap 2.5 leaves the connection so after TLS, and does not promise to. */
 static int stop_waiting_reads(const struct talk *t, struct error *err)
 {
     int on = 1;
