@@ -31,16 +31,17 @@ function Inside({ path }: { path: string }) {
     location.replace(to(`login?redirect=${encodeURIComponent(location.pathname + location.search)}`));
     return null;
   }
-  if (!known) return isPending && !away ? null : <Failure error={away ?? new Error("The master does not say who you are.")} retry={() => void refetch()} />;
+  const me = user ?? known;
+  if (!me) return isPending && !away ? null : <Failure error={away ?? new Error("The master does not say who you are.")} retry={() => void refetch()} />;
   return (
     <>
-      <Shell user={known} path={path} away={away !== null}>
-        <Body path={path} user={known} />
+      <Shell user={me} path={path} away={away !== null}>
+        <Body path={path} user={me} />
       </Shell>
       {out && (
         <Dialog title="Your session has ended" closable={false} onClose={() => {}}>
-          <SignInForm username={known.username} onDone={() => void refetch()} />
-          {known.remote && <p class="muted"><a href={to(`login?redirect=${encodeURIComponent(location.pathname + location.search)}`)}>Sign in at your provider</a></p>}
+          <SignInForm username={me.username} onDone={() => void refetch()} />
+          {me.remote && <p class="muted"><a href={to(`login?redirect=${encodeURIComponent(location.pathname + location.search)}`)}>Sign in at your provider</a></p>}
         </Dialog>
       )}
     </>
