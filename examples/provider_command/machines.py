@@ -68,8 +68,8 @@ class Machines:
 
     def runs(self, place):
         process = self.processes.get(place.name)
-        if process and process.poll() is not None:
-            return False
+        if process:  # The command line of a program that starts is empty for a moment, so that it does not tell.
+            return process.poll() is None
         try:
             return b"determined-agent" in pathlib.Path(f"/proc/{(place / 'pid').read_text()}/cmdline").read_bytes()
         except OSError:
