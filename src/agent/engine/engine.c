@@ -241,7 +241,7 @@ static void on_info(void *ctx, struct json_object *body, const struct error *err
         e->limits_memory = engine_flag(body, "MemoryLimit");
         e->limits_processes = engine_flag(body, "PidsLimit");
         e->has_proxy = engine_info_has_proxy(body);
-        e->known = true;
+        e->known = e->has_proxy || !e->wants_proxy;
     }
     end_greeting(g, err);
 }

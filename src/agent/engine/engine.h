@@ -15,7 +15,9 @@ struct engine {
     struct loop *loop;
     const char *name;   /* "docker", "podman", "apptainer" or "singularity" */
     const char *socket; /* path */
-    /* What the engine has said of itself; `known` is false until it has answered for the first time. */
+    bool wants_proxy; /* the agent has a proxy, so that the engine should have one, too */
+    /* What the engine has said of itself; `known` is false until it has answered for the first time. An engine that
+     * lacks a proxy stays unknown and is asked at every greeting: it may get one while this agent runs. */
     bool known;
     char api[16];  /* version of the API that is used: "1.41" */
     char arch[32]; /* processors of its machine, as images name them: "amd64" */

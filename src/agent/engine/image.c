@@ -184,9 +184,7 @@ static void on_pulled(void *ctx, struct json_object *body, const struct error *e
         end(f, NULL, &why);
         return;
     }
-    bool wants_proxy = f->order.agent_has_proxy && !f->engine->has_proxy;
-    if (wants_proxy)
-        f->engine->known = false; /* so that it is asked again: it may get a proxy while this agent runs */
+    bool lacks_proxy = f->engine->wants_proxy && !f->engine->has_proxy;
     /* Who names an image that is not there has made a mistake, whatever an engine calls that. An engine that went away
      * is no mistake of the task. */
     error_set(
@@ -194,7 +192,7 @@ static void on_pulled(void *ctx, struct json_object *body, const struct error *e
         "the image %s cannot be pulled: %s; check environment.image, environment.registry_auth and the way to the "
         "registry%s",
         f->order.name, error_msg(cause),
-        wants_proxy
+        lacks_proxy
             ? arena_printf(f->order.arena,
                            " (this agent has a proxy, and %s, which pulls, has none: set HTTPS_PROXY for its service)",
                            f->engine->name)

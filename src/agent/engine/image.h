@@ -16,7 +16,6 @@ struct image_order {
     const char *name;
     bool force_pull;
     const char *registry_auth; /* JSON, a secret; "" for none */
-    bool agent_has_proxy;      /* so that the engine should have one, too */
     struct arena *arena;       /* for the facts */
 };
 

@@ -89,6 +89,8 @@ void runtime_list_engines(const struct agent_config *c, struct loop *l, struct a
         engine_init(&ret->engine[ret->n++], l, "docker", named ? c->container_socket : docker_socket());
     if ((all && !named) || strcmp(c->container_runtime, "podman") == 0)
         engine_init(&ret->engine[ret->n++], l, "podman", named ? c->container_socket : podman_socket(a));
+    for (size_t i = 0; i < ret->n; i++)
+        ret->engine[i].wants_proxy = *c->https_proxy || *c->http_proxy;
     if (is_command(c->container_runtime)) {
         engine_init(&ret->command, l, c->container_runtime, "");
         ret->command.known = ret->command.by_command = true;

@@ -115,7 +115,6 @@ static void fetch_image(struct container_ask *ask)
     struct image_order o = {.name = t->start->image,
                             .force_pull = c && c->force_pull,
                             .registry_auth = c && c->registry_auth ? c->registry_auth : "",
-                            .agent_has_proxy = *t->config->https_proxy || *t->config->http_proxy,
                             .arena = &t->arena};
     struct image_handler h = {.lines = ask->base.handler.lines, .on_done = on_image, .ctx = ask};
     ask->fetch = image_fetch_start(t->engine, &o, &h);
