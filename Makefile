@@ -10,12 +10,13 @@
 ##  test-horovod     the tests of trials under Horovod, which is built first (about 15 minutes, once); make horovod-deps only builds it
 ##  asan             AddressSanitizer + UBSan build, unit and API tests on it
 ##  tsan             ThreadSanitizer build, unit and API tests on it (some minutes; not part of `make test`)
+##  agent-released   the agent's tests on the release build (every test run has them on the AddressSanitizer build)
 ##  clang            the same sources through clang 14, warnings as errors: compiled for the fuzz targets, else read
 ##  soak             random clusters under virtual time, fresh seeds, for SOAK_SECONDS of CPU time (default 3600)
 ##  fuzz             every fuzz target for FUZZ_SECONDS (default 60)
 ##  fuzz-api         requests made from the contract, on an AddressSanitizer build, for FUZZ_API_SECONDS (default 600)
 ##  memory           makes each allocation of the memory tests fail in turn, on the AddressSanitizer build
-##  nightly          long soak, fuzz, fuzz-api, faults, memory and tsan; writes what came of each into docs/reliability.md
+##  nightly          long soak, fuzz, fuzz-api, faults, memory, web-memory, agent-released, tsan; writes their outcomes into docs/reliability.md
 ##  faults           200 kill -9 of each program under load on both engines, full disks, failed writes (FAULT_KILLS=200)
 ##  soak-launch      one of eight workers of a launcher killed, stopped or out of memory, a thousand times (DET_SOAK_LAUNCH=1000)
 ##  web-pictures     the ten pictures of docs/guide.md, in docs/pictures
@@ -48,7 +49,7 @@ AZURITE := tests/support/azurite
 BROWSER := tests/browser
 comma := ,
 
-.PHONY: all everything deps framework-deps apt-packages test-deps demo test test-frameworks horovod-deps test-horovod bench asan tsan clang soak fuzz fuzz-api memory nightly faults soak-launch web-shots web-pictures web-memory lint format contract-status cli-status run-cases install clean
+.PHONY: all everything deps framework-deps apt-packages test-deps demo test test-frameworks horovod-deps test-horovod bench asan tsan agent-released clang soak fuzz fuzz-api memory nightly faults soak-launch web-shots web-pictures web-memory lint format contract-status cli-status run-cases install clean
 .DEFAULT_GOAL := all
 
 build/build.ninja:
@@ -151,6 +152,9 @@ asan: build-asan/build.ninja test-deps
 
 tsan: test-deps
 	@tests/run-all tsan
+
+agent-released: test-deps everything
+	@tests/run-all agent
 
 # Everything that clang warns of it knows after reading: so what is no part of a fuzz target is only read, which takes a tenth of the time.
 clang: build-fuzz/build.ninja
