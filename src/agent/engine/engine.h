@@ -15,7 +15,7 @@ struct engine {
     struct loop *loop;
     const char *name;   /* "docker", "podman", "apptainer" or "singularity" */
     const char *socket; /* path */
-    bool wants_proxy; /* the agent has a proxy, so that the engine should have one, too */
+    bool wants_proxy;   /* the agent has a proxy, so that the engine should have one, too */
     /* What the engine has said of itself; `known` is false until it has answered for the first time. An engine that
      * lacks a proxy stays unknown and is asked at every greeting: it may get one while this agent runs. */
     bool known;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/cleanup.h"
+#include "common/base/utf8.h"
 #include "common/json/json.h"
 #include "common/json/yaml_scalar.h"
 
@@ -52,15 +53,61 @@ static bool can_be_plain(const char *s, size_t n)
     return true;
 }
 
+/* The code point of a well-formed sequence of `n` bytes. */
+static uint32_t code_of(const char *s, size_t n)
+{
+    static const unsigned char first[5] = {0, 0x7f, 0x1f, 0x0f, 0x07}; /* the bits of the first byte that count */
+    uint32_t code = (unsigned char)s[0] & first[n];
+    for (size_t i = 1; i < n; i++)
+        code = code << 6 | ((unsigned char)s[i] & 0x3f);
+    return code;
+}
+
+/* Whether a character stands for itself within quotes: YAML 1.1's c-printable without what ends a line, and without the
+ * byte order mark. */
+static bool is_printable(uint32_t c)
+{
+    if (c == 0x2028 || c == 0x2029 || c == 0xfeff)
+        return false;
+    return (c >= 0x20 && c < 0x7f) || (c >= 0xa0 && c < 0xfffe) || c >= 0x10000;
+}
+
+static void print_double_quoted(const char *s, size_t n, struct strbuf *out)
+{
+    strbuf_addc(out, '"');
+    for (size_t i = 0, len; i < n; i += len ? len : 1) {
+        len = utf8_sequence(s + i, n - i);
+        uint32_t c = len ? code_of(s + i, len) : 0xfffd;
+        if (c == '"' || c == '\\')
+            strbuf_addf(out, "\\%c", (int)c);
+        else if (c == '\n')
+            strbuf_adds(out, "\\n");
+        else if (c == '\t')
+            strbuf_adds(out, "\\t");
+        else if (is_printable(c))
+            strbuf_add(out, len ? s + i : UTF8_REPLACEMENT, len ? len : sizeof(UTF8_REPLACEMENT) - 1);
+        else
+            strbuf_addf(out, "\\u%04x", (unsigned)c);
+    }
+    strbuf_addc(out, '"');
+}
+
+static bool all_printable(const char *s, size_t n)
+{
+    for (size_t i = 0, len; i < n; i += len) {
+        len = utf8_sequence(s + i, n - i);
+        if (len == 0 || !is_printable(code_of(s + i, len)))
+            return false;
+    }
+    return true;
+}
+
 static void print_text(const char *s, size_t n, struct strbuf *out)
 {
-    bool printable = true;
-    for (size_t i = 0; i < n; i++)
-        printable = printable && (is_plain_byte((unsigned char)s[i]) || (unsigned char)s[i] >= 0x80);
     if (can_be_plain(s, n)) {
         strbuf_add(out, s, n);
-    } else if (!printable) {
-        strbuf_add_json(out, s, n); /* a double-quoted YAML text understands JSON's escapes */
+    } else if (!all_printable(s, n)) {
+        print_double_quoted(s, n, out);
     } else {
         strbuf_addc(out, '\'');
         for (size_t i = 0; i < n; i++)

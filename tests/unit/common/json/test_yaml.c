@@ -314,6 +314,22 @@ static void test_yaml__quotes_what_other_readers_take_for_a_time(void **state)
                         "- 2026-11\n- 10.0-1-1\n");
 }
 
+static void test_yaml__escapes_what_yaml_does_not_take_as_it_is(void **state)
+{
+    const char *json =
+        "[\"^N:\\u0080 \",\"\\u0085\",\"\\u2028\",\"\\ufeffx\",\"\\uffff\",\"\\u007f\",\"a\\n\\t\\\"\\\\<\\u00e9\",\"\\u00a0\"]";
+    const char *expected =
+        "- \"^N:\\u0080 \"\n- \"\\u0085\"\n- \"\\u2028\"\n- \"\\ufeffx\"\n- \"\\uffff\"\n- \"\\u007f\"\n"
+        "- \"a\\n\\t\\\"\\\\<\u00e9\"\n- '\u00a0'\n";
+    cleanup_json struct json_object *v = NULL, *again = NULL;
+    assert_int_equal(json_parse(json, strlen(json), &v, NULL), 0);
+    cleanup_strbuf struct strbuf out = STRBUF_INIT;
+    yaml_print(v, &out);
+    assert_string_equal(strbuf_str(&out), expected);
+    assert_int_equal(yaml_parse(out.s, out.n, &again, NULL, NULL), 0);
+    assert_true(json_object_equal(v, again));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -334,6 +350,7 @@ int main(void)
         cmocka_unit_test(test_yaml__words_that_are_read_as_truth_values_are_remembered),
         cmocka_unit_test(test_yaml__only_the_first_of_many_such_words_are_remembered),
         cmocka_unit_test(test_yaml__prints_block_style_that_reads_back_the_same),
+        cmocka_unit_test(test_yaml__escapes_what_yaml_does_not_take_as_it_is),
         cmocka_unit_test(test_yaml__quotes_what_other_readers_take_for_a_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
