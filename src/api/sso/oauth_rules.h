@@ -13,9 +13,9 @@ enum {
     OAUTH_STATE_MAX = 2000,                    /* bytes of the state that a client gets back */
     OAUTH_CLIENTS_MAX = 20,                    /* more than one, so that a secret can be replaced without a gap */
     OAUTH_CODE_LIFE_S = 60,                    /* of a code */
-    OAUTH_ACCESS_LIFE_S = 60 * 60,             /* of an access token */
+    OAUTH_ACCESS_LIFE_S = 60 * 60,             /* of a token for SCIM, which RFC 6749 calls an access token */
     OAUTH_REFRESH_LIFE_S = 180 * 24 * 60 * 60, /* of a refresh token, from its last use */
-    OAUTH_ACCESS_MAX = 20,                     /* access tokens of a client; the oldest ends when there is one more */
+    OAUTH_ACCESS_MAX = 20,                     /* such tokens of a client; the oldest ends when there is one more */
 };
 
 /* The only scope that there is; what a client asks for beyond it is not given, and it is told so. */

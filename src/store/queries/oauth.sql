@@ -60,7 +60,7 @@ UPDATE oauth_tokens SET expiry_us = $expiry_us WHERE id = $id;
 -- function: store_oauth_tokens_revoke
 UPDATE oauth_tokens SET revoked = 1 WHERE code_id = $code_id;
 
--- Deletes the access tokens of a client but the newest.
+-- Deletes the tokens for SCIM of a client but the newest.
 -- name: oauth_tokens_delete_oldest with client_id: text, keep: i64
 -- function: store_oauth_tokens_trim
 DELETE FROM oauth_tokens WHERE client_id = $client_id AND kind = 'ACCESS' AND id NOT IN

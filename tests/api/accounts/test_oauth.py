@@ -431,7 +431,7 @@ def test_a_page_of_another_site_cannot_ask_for_tokens(platform):
     assert reply.status_code == 403
 
 
-def test_a_client_has_a_bounded_number_of_access_tokens(platform):
+def test_a_client_has_a_bounded_number_of_tokens(platform):
     client = Client(platform)
     given = [client.ask(grant_type="client_credentials")["access_token"] for _ in range(21)]
     assert [scim(platform, t, address=client.address).status for t in (given[0], given[1], given[-1])] == [401, 200, 200]
