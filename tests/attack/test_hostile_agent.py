@@ -1,5 +1,6 @@
 """Tests an agent that an attacker controls: values out of every range, and messages about tasks of others."""
 import re
+import signal
 import uuid
 
 import pytest
@@ -211,10 +212,36 @@ def test_an_agent_that_has_followed_a_later_master_is_refused(cluster):
         assert "another master has taken over" in old.refusal()
 
 
+def ids_for_prometheus(c):
+    """{container: what its engine calls it}"""
+    text = c.get("/prom/det-state-metrics", token=c.admin_token()).body.decode()
+    return dict(reversed(pair) for pair in re.findall(r'^det_container_id_runtime_container_id\{container_runtime_id="([^"]*)",container_id="([^"]*)"\} 1$', text, re.M))
+
+
+def test_the_engines_id_of_a_container_outlives_master_and_agent(new_cluster):
+    c = new_cluster()
+    c.start_master()
+    c.login("determined")
+    told = "fedcba9876543210" * 4
+    with HostileAgent(c, agent_id="honest") as agent:
+        agent.hello().welcome()
+        c.create(entrypoint=SLEEP, resources={"slots_per_trial": 1})
+        start = agent.hear_until("start")
+        mine = state(containerId=start["containerId"], allocationId=start["allocationId"], exit=None, state="STATE_RUNNING")
+        agent.send(state=mine)
+        wait_for("the container to run", lambda: start["containerId"] in c.get("/prom/det-state-metrics", token=c.admin_token()).body.decode())
+        agent.send(state={**mine, "runtimeId": told})  # also when nothing but the id is news
+        wait_for("the id on the page", lambda: ids_for_prometheus(c) == {start["containerId"]: told})
+        c.stop_master(signal.SIGKILL)
+    c.start_master()
+    with HostileAgent(c, agent_id="honest") as agent:  # an agent that was started again does not know the id any more
+        agent.hello(tasks=[mine]).welcome()
+        assert ids_for_prometheus(c) == {start["containerId"]: told}
+
+
 def test_the_engines_id_of_a_container_that_an_agent_tells_is_shown_to_prometheus(cluster):
     def ids():
-        text = cluster.get("/prom/det-state-metrics", token=cluster.admin_token()).body.decode()
-        return dict(reversed(pair) for pair in re.findall(r'^det_container_id_runtime_container_id\{container_runtime_id="([^"]*)",container_id="([^"]*)"\} 1$', text, re.M))
+        return ids_for_prometheus(cluster)
 
     told = "0123456789abcdef" * 4
     with HostileAgent(cluster, agent_id="honest") as agent:

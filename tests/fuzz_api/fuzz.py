@@ -29,7 +29,8 @@ READ_S = 20.0      # a stream that has not ended by then is given up: some repea
 PATIENCE_S = 2.0   # long polls and streams that follow are given up then
 LOOK_EVERY = 200   # requests, between looks at the master
 RAW = ["/info", "/health", "/metrics", "/debug/prom/metrics", "/agents", "/task-logs", "/users/me", "/experiments/1/file/download",
-       "/checkpoints/x", "/proxy/x/", "/prom/det-state-metrics", "/no/such/path"]
+       "/checkpoints/x", "/proxy/x/", "/prom/det-state-metrics", "/no/such/path", "/oauth2/authorize?client_id=x", "/oauth2/token", "/oauth2/clients",
+       "/oauth2/clients/x", "/scim/v2/Users", "/scim/v2/Users/1", "/scim/v2/Groups"]
 
 
 def read_for_a_while(reply):
@@ -59,7 +60,7 @@ class Fuzz:
 
     def start(self):
         self.clusters += 1
-        c = self.cluster = Cluster(self.directory / f"cluster{self.clusters}")
+        c = self.cluster = Cluster(self.directory / f"cluster{self.clusters}", config={"scim": {"enabled": True, "auth": {"type": "oauth"}}})
         c.start_master()
         c.start_agent(slots=4)
         admin = c.login("admin", keep=False).json["token"]

@@ -27,6 +27,7 @@ PASSWORD = "correct horse, (battery) *staple\\ 0"
 CONFIG = """
 include /etc/ldap/schema/core.schema
 include /etc/ldap/schema/cosine.schema
+include /etc/ldap/schema/nis.schema
 include /etc/ldap/schema/inetorgperson.schema
 modulepath /usr/lib/ldap
 moduleload back_mdb
@@ -49,6 +50,11 @@ ppolicy_use_lockout
 access to attrs=userPassword by anonymous auth by * none
 access to dn.subtree="{suffix}" by dn.exact="{service}" read by users read by * none
 """
+# what the directory says of accounts of machines: extensibleObject lets an entry have any attribute
+def account(**attributes):
+    return {"objectClass": ["inetOrgPerson", "extensibleObject"], **attributes}
+
+
 # name → what its entry has beside name and password
 PEOPLE = {
     "ada": {"cn": "Ada Lovelace", "mail": "ada.lovelace@example.com"},
@@ -61,6 +67,13 @@ PEOPLE = {
     "expired": {"cn": "Expired", "pwdChangedTime": "20200101000000Z", "pwdPolicySubentry": f"cn=aging,{SUFFIX}"},
     "fresh": {"cn": "Fresh", "pwdReset": "TRUE"},
     "nobody": {"cn": "No password", "userPassword": None},
+    "unix": {"cn": "With ids", **account(uidNumber="2001", gidNumber="2002", gecos="sailor", departmentNumber="crew")},
+    "root": {"cn": "Root", **account(uidNumber="0", gidNumber="2002")},
+    "rootgroup": {"cn": "Root's group", **account(uidNumber="2003", gidNumber="0")},
+    "halfway": {"cn": "No gid", **account(uidNumber="2004")},
+    "twice": {"cn": "Two uids", **account(employeeNumber="2005", departmentNumber=["1", "2"])},
+    "huge": {"cn": "Too large", **account(uidNumber="4294967296", gidNumber="2002")},
+    "below": {"cn": "Negative", **account(uidNumber="-1", gidNumber="2002")},
 }
 GROUPS = {"vision": ["ada", "grace"], "speech": ["ada"], "admins": ["grace"], "of another cluster": ["ada"]}
 

@@ -4,9 +4,10 @@ import functools
 import json
 import os
 import pathlib
+import urllib.parse
 from typing import Any, Dict, Iterable, List, Optional, Sequence, Union
 
-from determined import _http, _routes, errors
+from determined import _http, _routes
 from determined.experimental import _api, _context, _login, _metrics
 from determined.experimental._api import OrderBy
 from determined.experimental._checkpoint import Checkpoint
@@ -18,7 +19,7 @@ from determined.experimental._workspace import Workspace, workspace_from_answer
 
 
 class Oauth2ScimClient:
-    """A program that may log users in."""
+    """A program to which the master gives tokens for SCIM, such as a directory service."""
 
     def __init__(self, client_id: str, domain: str, name: str, secret: Optional[str] = None) -> None:
         self.id = client_id
@@ -395,20 +396,32 @@ class Determined:
 
     # ---- single sign-on ----
 
-    def _no_oauth(self) -> "errors.NotFound":
-        return errors.NotFound("GET", "/oauth2/clients", 404, "this platform logs nobody in for other programs")
-
     def list_oauth_clients(self) -> Sequence[Oauth2ScimClient]:
-        """Raise ``NotFound``: this platform logs nobody in for other programs."""
-        raise self._no_oauth()
+        """Return the programs to which the master gives tokens for SCIM. Only an admin may."""
+        found = self._session.request("GET", "/oauth2/clients")
+        return [Oauth2ScimClient(client_id=c["id"], domain=c["domain"], name=c["name"]) for c in found]
 
     def add_oauth_client(self, domain: str, name: str) -> Oauth2ScimClient:
-        """Raise ``NotFound``: this platform logs nobody in for other programs. ``domain`` and ``name`` are not used."""
-        raise self._no_oauth()
+        """Let a program ask for tokens for SCIM. Only an admin may.
+
+        Parameters
+        ----------
+        domain : str
+            The address to which the program has browsers sent back, whole and exact: ``https://HOST/PATH``.
+        name : str
+            What people call the program; no other has this name.
+
+        Returns
+        -------
+        Oauth2ScimClient
+            Its ``secret`` is shown this once.
+        """
+        made = self._session.request("POST", "/oauth2/clients", {"domain": domain, "name": name})
+        return Oauth2ScimClient(client_id=made["id"], domain=made["domain"], name=made["name"], secret=made["secret"])
 
     def remove_oauth_client(self, client_id: str) -> None:
-        """Raise ``NotFound``: this platform logs nobody in for other programs, so ``client_id`` is not used."""
-        raise self._no_oauth()
+        """Remove a program, and end its tokens. Only an admin may."""
+        self._session.request("DELETE", f"/oauth2/clients/{urllib.parse.quote(client_id, safe='')}")
 
 
 class DefaultCluster(Determined):

@@ -50,6 +50,10 @@ static void read_settings(struct directory *d, const struct config *c)
                                              .search_filter = text_of(d, c, "ldap.search_filter"),
                                              .username_attribute = text_of(d, c, "ldap.username_attribute"),
                                              .display_name_attribute = text_of(d, c, "ldap.display_name_attribute"),
+                                             .agent_uid_attribute = text_of(d, c, "ldap.agent_uid_attribute"),
+                                             .agent_gid_attribute = text_of(d, c, "ldap.agent_gid_attribute"),
+                                             .agent_user_attribute = text_of(d, c, "ldap.agent_user_name_attribute"),
+                                             .agent_group_attribute = text_of(d, c, "ldap.agent_group_name_attribute"),
                                              .groups_attribute = text_of(d, c, "ldap.groups_attribute"),
                                              .group_search_base = text_of(d, c, "ldap.group_search_base"),
                                              .group_search_filter = text_of(d, c, "ldap.group_search_filter"),
@@ -97,6 +101,39 @@ void directory_note(struct directory *d, bool answers, int64_t now_us)
     d->away_until_us = answers ? 0 : now_us + AWAY_US;
 }
 
+static int read_id(const char *attribute, const char *text, int32_t *ret, struct error *err)
+{
+    size_t n = strlen(text);
+    long long id = n <= 10 && strspn(text, "0123456789") == n ? strtoll(text, NULL, 10) : -1;
+    if (id < 0 || id > INT32_MAX)
+        return error_set(err, ERR_FORBIDDEN,
+                         "the directory has %s \"%.50s\" for you: it must be a number from 0 to %d; its administrators "
+                         "can change it",
+                         attribute, text, INT32_MAX);
+    *ret = (int32_t)id;
+    return 0;
+}
+
+/* The account on agents. The directory's ids go together, so that no uid of the directory is used with another gid. A
+ * name that it does not say is that of the person, and the group is called as the user. */
+static int read_agent_account(const struct ldap_settings *s, const struct ldap_person *found, struct remote_person *p,
+                              struct error *err)
+{
+    if (!found->agent_uid && !found->agent_gid)
+        return 0;
+    if (!found->agent_uid || !found->agent_gid)
+        return error_set(err, ERR_FORBIDDEN, "the directory has %s for you, and not exactly one value of %s",
+                         found->agent_uid ? s->agent_uid_attribute : s->agent_gid_attribute,
+                         found->agent_uid ? s->agent_gid_attribute : s->agent_uid_attribute);
+    if (read_id(s->agent_uid_attribute, found->agent_uid, &p->uid, err) < 0 ||
+        read_id(s->agent_gid_attribute, found->agent_gid, &p->gid, err) < 0)
+        return -1;
+    p->has_uid = p->has_gid = true;
+    p->agent_user = found->agent_user ? found->agent_user : p->username;
+    p->agent_group = found->agent_group ? found->agent_group : p->agent_user;
+    return 0;
+}
+
 int directory_person(const struct directory_settings *s, const struct ldap_person *found, struct arena *a,
                      struct remote_person *ret, struct error *err)
 {
@@ -109,6 +146,8 @@ int directory_person(const struct directory_settings *s, const struct ldap_perso
     /* A display name that cannot be kept here, such as one with accents, is no reason to refuse the person. */
     if (found->display_name && account_display_name(found->display_name, a, &p.display_name, NULL) < 0)
         p.display_name = NULL;
+    if (read_agent_account(&s->ldap, found, &p, err) < 0)
+        return -1;
     *ret = p;
     return 0;
 }

@@ -32,7 +32,8 @@ void directory_note(struct directory *d, bool answers, int64_t now_us);
 /* The sentence for people while the directory cannot be used; what is wrong is in the log. */
 int directory_is_away(struct error *err);
 
-/* What the directory says, as an account of this cluster. ERR_FORBIDDEN: its name can be no user name here. */
+/* What the directory says, as an account of this cluster. ERR_FORBIDDEN: its name can be no user name here, or
+ * its ids are none; the sentence is for the person. */
 int directory_person(const struct directory_settings *s, const struct ldap_person *found, struct arena *a,
                      struct remote_person *ret, struct error *err);
 

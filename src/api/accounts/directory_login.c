@@ -35,6 +35,14 @@ const char *directory_login_obstacle(const struct req *r, bool is_hashed)
            "only: use the cluster's https:// address (an administrator can set ldap.allow_plain_http)";
 }
 
+/* Notes in the log why somebody could not log in whose password is right. Returns -1. */
+static int refused(const struct login *l, const char *account, const struct error *err)
+{
+    log_info("user.login_refused", "account=%s address=%s reason=%s", log_quote(account), l->session.address,
+             log_quote(error_msg(err)));
+    return -1;
+}
+
 static int store_login(struct req *r, struct store *db, struct error *err)
 {
     struct login *l = r->state;
@@ -42,12 +50,10 @@ static int store_login(struct req *r, struct store *db, struct error *err)
     const struct remote_rules rules = {.by = "directory",
                                        .provision = s->provision,
                                        .sync_groups = s->sync_groups,
+                                       .sync_agent = *s->ldap.agent_uid_attribute != '\0',
                                        .sync_admin = *s->admin_group != '\0'};
-    if (remote_account_store(r, db, &l->person, &rules, &l->remote, err) < 0) {
-        log_info("user.login_refused", "account=%s address=%s reason=%s", log_quote(l->person.username),
-                 l->session.address, log_quote(error_msg(err)));
-        return -1;
-    }
+    if (remote_account_store(r, db, &l->person, &rules, &l->remote, err) < 0)
+        return refused(l, l->person.username, err);
     return login_session_store(r, db, &l->remote.user, &l->session, err) < 0 ? -1 : req_then_loop(r, login_answer);
 }
 
@@ -75,7 +81,7 @@ static int judged(struct req *r, struct core *core, struct error *err)
     }
     login_limits_succeeded(r->api->login_limits, &l->attempt, r->now_us);
     if (directory_person(settings_of(r), &l->found, &r->arena, &l->person, err) < 0)
-        return -1;
+        return refused(l, l->account, err);
     req_act_as(r, l->person.username, "directory", ROUTE);
     return req_then_write(r, store_login);
 }

@@ -86,14 +86,12 @@ static int agent_account(struct req *r, const struct remote_person *p, const str
     return 0;
 }
 
-static int follow(struct req *r, struct store *db, const struct remote_person *p, const struct remote_rules *rules,
-                  struct store_user_patch *patch, struct remote_account *x, struct error *err)
+static int follow_name(struct store *db, const struct remote_person *p, const struct remote_account *x,
+                       const char **ret, struct error *err)
 {
     const char *shown = x->user.display_name ? x->user.display_name : "";
-    if (agent_account(r, p, rules, &x->user.agent, &patch->agent, err) < 0)
-        return -1;
     return p->display_name && strcmp(p->display_name, shown) != 0
-               ? remote_display_name(db, p->display_name, x->user.id, &patch->display_name, err)
+               ? remote_display_name(db, p->display_name, x->user.id, ret, err)
                : 0;
 }
 
@@ -101,7 +99,8 @@ static int change_account(struct req *r, struct store *db, const struct remote_p
                           const struct remote_rules *rules, struct remote_account *x, struct error *err)
 {
     struct store_user_patch patch = {.has_admin = rules->sync_admin && p->admin != x->user.admin, .admin = p->admin};
-    if (rules->provision && follow(r, db, p, rules, &patch, x, err) < 0)
+    if ((rules->sync_agent && agent_account(r, p, rules, &x->user.agent, &patch.agent, err) < 0) ||
+        (rules->provision && follow_name(db, p, x, &patch.display_name, err) < 0))
         return -1;
     if (!patch.display_name && !patch.agent.set && !patch.has_admin)
         return 0;

@@ -21,7 +21,8 @@ struct remote_person {
 
 struct remote_rules {
     const char *by;   /* "provider" or "directory": for sentences */
-    bool provision;   /* make the account if there is none; let display name and account on agents follow the service */
+    bool provision;   /* make the account if there is none; let its display name follow the service */
+    bool sync_agent;  /* let the account on agents follow the service, whatever an admin has set */
     bool sync_groups; /* the person is in those groups of this cluster that the service names, and in no others */
     bool sync_admin;  /* the service says whether the person is an admin */
 };

@@ -28,12 +28,24 @@ static const char *address_of(struct req *r)
     return text;
 }
 
+/* NULL: the request is for a raw route, and nobody is logged in who could be its author. */
+static const char *route_of(struct req *r)
+{
+    const struct raw_route *raw = r->run->match.raw;
+    if (r->route)
+        return r->route->rpc;
+    return raw && raw->method && r->who.kind != PRINCIPAL_NONE
+               ? arena_printf(&r->arena, "%s %s", raw->method, raw->pattern)
+               : NULL;
+}
+
 /* The address is asked for once, while the client is still there. */
 const char *req_author(struct req *r)
 {
     if (r->run->author)
         return r->run->author;
-    if (!r->route || r->who.kind == PRINCIPAL_TASK)
+    const char *route = r->who.kind == PRINCIPAL_TASK ? NULL : route_of(r);
+    if (!route)
         return NULL;
     const struct change_author author = {.at_us = r->now_us,
                                          .user_id = r->who.user_id,
@@ -41,7 +53,7 @@ const char *req_author(struct req *r)
                                          .username = r->who.username,
                                          .via = via_of(&r->who),
                                          .address = address_of(r),
-                                         .route = r->route->rpc};
+                                         .route = route};
     return r->run->author = change_author_text(&r->arena, &author);
 }
 

@@ -56,6 +56,11 @@ static int query_match(const char *name, const char *value, void *ctx, struct er
     return 0;
 }
 
+const char *req_query(const struct req *r)
+{
+    return r->run->query;
+}
+
 int req_query_param(struct req *r, const char *name, const char **ret, struct error *err)
 {
     struct query_search q = {.name = name, .arena = &r->arena};

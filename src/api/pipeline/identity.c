@@ -45,10 +45,12 @@ struct identities {
     void *on_end_ctx;
 };
 
+enum { TOKEN_PREFIX_N = sizeof(TOKEN_PREFIX) - 1, TOKEN_RANDOM_N = 43 /* 32 bytes in base64 without padding */ };
+
 int token_new(struct token *ret, struct error *err)
 {
     unsigned char raw[32];
-    char base64[48]; /* 44 characters of 32 bytes */
+    char base64[48]; /* with padding */
     if (RAND_bytes(raw, sizeof(raw)) != 1)
         return error_set(err, ERR_INTERNAL, "the system gives no random bytes");
     EVP_EncodeBlock((unsigned char *)base64, raw, sizeof(raw));
@@ -60,10 +62,15 @@ int token_new(struct token *ret, struct error *err)
         else if (*p == '=')
             *p = 0;
     }
-    memcpy(ret->text, "det1.", 5);
-    memcpy(ret->text + 5, base64, strlen(base64) + 1);
+    memcpy(ret->text, TOKEN_PREFIX, TOKEN_PREFIX_N);
+    memcpy(ret->text + TOKEN_PREFIX_N, base64, strlen(base64) + 1);
     token_hash(ret->text, ret->hash);
     return 0;
+}
+
+bool token_has_form(const char *text)
+{
+    return strncmp(text, TOKEN_PREFIX, TOKEN_PREFIX_N) == 0 && strlen(text) == TOKEN_PREFIX_N + TOKEN_RANDOM_N;
 }
 
 void token_hash(const char *text, uint8_t ret[TOKEN_HASH_BYTES])

@@ -13,6 +13,7 @@
 
 #include "api/pipeline/handler.h"
 
+#define TOKEN_PREFIX "det1."
 #define TOKEN_TEXT_MAX 64
 #define TOKEN_HASH_BYTES 32
 
@@ -23,6 +24,7 @@ struct token {
 
 int token_new(struct token *ret, struct error *err);
 void token_hash(const char *text, uint8_t ret[TOKEN_HASH_BYTES]);
+bool token_has_form(const char *text); /* whether token_new() makes texts like this one */
 
 struct identity_user {
     int id;

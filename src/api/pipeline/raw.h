@@ -23,7 +23,8 @@ const struct raw_route *raw_route_find(struct http_request *http, struct arena *
 /* What a raw handler may ask of its request. Path parameters are numbered by position. The body can be read on every
  * thread. */
 const char *req_raw_param(const struct req *r, int index);
-/* The decoded query parameter; NULL if the request has none of that name. */
+const char *req_query(const struct req *r); /* as it came, without the question mark; "": there is none */
+/* The decoded query parameter, the first of that name; NULL if the request has none. */
 int req_query_param(struct req *r, const char *name, const char **ret, struct error *err);
 const void *req_body(const struct req *r, size_t *ret_n);
 void req_drop_body(

@@ -4,13 +4,12 @@
 #include <strings.h>
 
 #include "api/pipeline/access.h"
+#include "api/pipeline/identity.h"
 #include "api/pipeline/internal.h"
 #include "api/pipeline/raw.h"
 #include "api/proxy/proxy_headers.h"
 #include "api/rights/origin.h"
 #include "net/http/http.h"
-
-#define TOKEN_PREFIX "det1." /* with which each session's token begins (identity.h) */
 
 /* The part of an Authorization header behind its scheme; NULL: it has another scheme. */
 static const char *credentials(const struct req *r, const char *scheme)

@@ -288,6 +288,7 @@ static int take_person(struct req *r, struct core *core, struct error *err)
         return refused(r, "", err);
     l->rules = (struct remote_rules){.by = "provider",
                                      .provision = x->provision,
+                                     .sync_agent = x->provision,
                                      .sync_groups = *x->names.groups != '\0'};
     req_act_as(r, l->person.username, "provider", "GET /oidc/callback");
     return req_then_write(r, store_login);

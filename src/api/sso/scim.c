@@ -1,11 +1,9 @@
 /* /scim/v2: a directory service (Okta, Entra) makes, changes and deactivates accounts, by SCIM 2.0 as release 0.38.1
- * serves it. It sees and changes remote accounts only, and no account with a password, such as those of most admins. It
- * authenticates itself by the name and password of scim.auth, or by the password as a bearer token. */
-#include <openssl/crypto.h>
+ * serves it. It sees and changes remote accounts only, and no account with a password, such as those of most admins.
+ * scim_access.h says how it authenticates itself. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/accounts/login_limits.h"
 #include "api/accounts/remote_account.h"
 #include "api/cluster/quota_follow.h"
 #include "api/pipeline/author.h"
@@ -14,68 +12,19 @@
 #include "api/pipeline/internal.h"
 #include "api/pipeline/raw.h"
 #include "api/pipeline/raw_handlers.h"
-#include "api/rights/origin.h"
-#include "api/rights/secret.h"
+#include "api/sso/scim_access.h"
 #include "api/sso/scim_user.h"
-#include "common/base/base64.h"
-#include "common/base/clock.h"
 #include "common/base/number.h"
-#include "common/config/config.h"
 #include "common/json/json.h"
 #include "common/system/log.h"
-#include "net/http/http.h"
 #include "store/functions.h"
 #include "store/store.h"
 
-enum { PAGE_DEFAULT = 100, PAGE_MAX = 500, CREDENTIAL_MAX = 1024 };
+enum { PAGE_DEFAULT = 100, PAGE_MAX = 500 };
 #define TYPE "application/scim+json"
 #define USER_SCHEMA "urn:ietf:params:scim:schemas:core:2.0:User"
 #define GROUP_SCHEMA "urn:ietf:params:scim:schemas:core:2.0:Group"
 #define LIST_SCHEMA "urn:ietf:params:scim:api:messages:2.0:ListResponse"
-
-/* ---- who asks ---------------------------------------------------------------------------------------------------- */
-
-static bool credentials_match(const struct config *c, const char *header)
-{
-    const char *name = config_str(c, "scim.auth.username"), *password = config_str(c, "scim.auth.password");
-    char text[CREDENTIAL_MAX * 2];
-    size_t n;
-    if (strlen(header) > CREDENTIAL_MAX)
-        return false;
-    if (strncmp(header, "Bearer ", 7) == 0)
-        return secret_matches(header + 7, strlen(header + 7), password);
-    if (strncmp(header, "Basic ", 6) != 0 || base64_decode(header + 6, strlen(header + 6), (uint8_t *)text, &n) < 0)
-        return false;
-    const char *colon = memchr(text, ':', n);
-    size_t name_n = colon ? (size_t)(colon - text) : n;
-    bool right = colon && secret_matches(text, name_n, name) && secret_matches(colon + 1, n - name_n - 1, password);
-    OPENSSL_cleanse(text, sizeof(text));
-    return right;
-}
-
-/* Guessing is as slow as it is for accounts (login_limits.h). */
-static int authenticate(struct req *r, struct error *err)
-{
-    const struct config *c = api_info(r->api)->config;
-    const char *header = http_request_header(r->http, "Authorization");
-    struct login_attempt attempt;
-    struct address client;
-    if (!config_bool(c, "scim.enabled"))
-        return error_set(err, ERR_NOT_FOUND, "SCIM is not switched on here (scim.enabled)");
-    origin_client(r->api->proxies, r->http, &client);
-    login_attempt_init(&attempt, "(scim)", &client);
-    struct login_verdict v = login_limits_ask(r->api->login_limits, &attempt, clock_now_us());
-    if (v.wait_s) {
-        req_add_header(r, "Retry-After", arena_printf(&r->arena, "%d", v.wait_s));
-        return error_set(err, ERR_TOO_MANY, "too many failed requests from your address; try again in %d s", v.wait_s);
-    }
-    if (header && credentials_match(c, header))
-        return 0;
-    if (header)
-        login_limits_failed(r->api->login_limits, &attempt, clock_now_us());
-    req_add_header(r, "WWW-Authenticate", "Basic realm=\"scim\"");
-    return error_set(err, ERR_UNAUTHENTICATED, "name and password of scim.auth are needed here");
-}
 
 /* ---- answers ----------------------------------------------------------------------------------------------------- */
 
@@ -125,6 +74,7 @@ static void answer_list(struct req *r, struct json_object *take_items, int64_t t
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 struct page_asked {
+    struct scim_caller caller;
     struct scim_filter filter;
     int64_t start, count; /* start counts from 1 */
 };
@@ -174,10 +124,15 @@ static int list_users(struct req *r, struct store *db, struct error *err)
     return 0;
 }
 
+static int begin_users(struct req *r, struct core *core, struct error *err)
+{
+    return read_page(r, r->state, err) < 0 ? -1 : req_then_read(r, list_users);
+}
+
 int raw_scim_users(struct req *r, struct core *core, struct error *err)
 {
     r->state = arena_new(&r->arena, struct page_asked);
-    return authenticate(r, err) < 0 || read_page(r, r->state, err) < 0 ? -1 : req_then_read(r, list_users);
+    return scim_access(r, core, begin_users, err);
 }
 
 /* The groups of the cluster, so that a directory finds what it asks for; they are changed by admins, not by SCIM. */
@@ -200,16 +155,20 @@ static int list_groups(struct req *r, struct store *db, struct error *err)
     return 0;
 }
 
-int raw_scim_groups(struct req *r, struct core *core, struct error *err)
+static int begin_groups(struct req *r, struct core *core, struct error *err)
 {
-    struct page_asked *p = arena_new(&r->arena, struct page_asked);
-    r->state = p;
-    if (authenticate(r, err) < 0 || read_count(r, "startIndex", 1, &p->start, err) < 0 ||
-        read_count(r, "count", PAGE_DEFAULT, &p->count, err) < 0)
+    struct page_asked *p = r->state;
+    if (read_count(r, "startIndex", 1, &p->start, err) < 0 || read_count(r, "count", PAGE_DEFAULT, &p->count, err) < 0)
         return -1;
     p->start = p->start < 1 ? 1 : p->start;
     p->count = p->count > PAGE_MAX ? PAGE_MAX : p->count;
     return req_then_read(r, list_groups);
+}
+
+int raw_scim_groups(struct req *r, struct core *core, struct error *err)
+{
+    r->state = arena_new(&r->arena, struct page_asked);
+    return scim_access(r, core, begin_groups, err);
 }
 
 static int find_user(struct req *r, struct store *db, struct store_scim_user *ret, struct error *err)
@@ -232,14 +191,23 @@ static int show_user(struct req *r, struct store *db, struct error *err)
     return 0;
 }
 
+static int begin_user(struct req *r, struct core *core, struct error *err)
+{
+    return req_then_read(r, show_user);
+}
+
 int raw_scim_user(struct req *r, struct core *core, struct error *err)
 {
-    return authenticate(r, err) < 0 ? -1 : req_then_read(r, show_user);
+    r->state = arena_new(&r->arena, struct scim_caller);
+    return scim_access(r, core, begin_user, err);
 }
 
 /* ---- changing ---------------------------------------------------------------------------------------------------- */
 
 struct change {
+    struct scim_caller caller;
+    const char *route;
+    req_store_fn *step;
     struct json_object *body;
     struct store_user user;     /* as it is afterwards */
     struct quota_news *renamed; /* NULL: the user is called as before */
@@ -263,21 +231,27 @@ static int remember(struct req *r, struct core *core, struct error *err)
     return c->renamed ? quota_tell(r, core, c->renamed, err) : 0;
 }
 
-static int begin_change(struct req *r, const char *route, req_store_fn *step, struct error *err)
+static int read_change(struct req *r, struct core *core, struct error *err)
 {
-    struct change *c = arena_new(&r->arena, struct change);
+    struct change *c = r->state;
     size_t n;
-    r->state = c;
-    r->on_end = release;
-    if (authenticate(r, err) < 0)
-        return -1;
     const char *body = req_body(r, &n);
     if (json_parse(body ? body : "", n, &c->body, err) < 0)
         return error_wrap(err, "the body is no JSON");
     if (!r->api->services.admits_writes(r->api->services.ctx, err))
         return -1;
-    req_act_as(r, config_str(api_info(r->api)->config, "scim.auth.username"), "scim", route);
-    return req_then_write(r, step);
+    req_act_as(r, c->caller.name, "scim", c->route);
+    return req_then_write(r, c->step);
+}
+
+static int begin_change(struct req *r, struct core *core, const char *route, req_store_fn *step, struct error *err)
+{
+    struct change *c = arena_new(&r->arena, struct change);
+    c->route = route;
+    c->step = step;
+    r->state = c;
+    r->on_end = release;
+    return scim_access(r, core, read_change, err);
 }
 
 static int finish_change(struct req *r, struct store *db, int32_t id, const struct scim_user *given, struct error *err)
@@ -360,15 +334,15 @@ static int store_changed(struct req *r, struct store *db, struct error *err)
 
 int raw_scim_post_user(struct req *r, struct core *core, struct error *err)
 {
-    return begin_change(r, "POST /scim/v2/Users", store_new, err);
+    return begin_change(r, core, "POST /scim/v2/Users", store_new, err);
 }
 
 int raw_scim_put_user(struct req *r, struct core *core, struct error *err)
 {
-    return begin_change(r, "PUT /scim/v2/Users/:id", store_put, err);
+    return begin_change(r, core, "PUT /scim/v2/Users/:id", store_put, err);
 }
 
 int raw_scim_patch_user(struct req *r, struct core *core, struct error *err)
 {
-    return begin_change(r, "PATCH /scim/v2/Users/:id", store_changed, err);
+    return begin_change(r, core, "PATCH /scim/v2/Users/:id", store_changed, err);
 }

@@ -139,8 +139,8 @@ struct container_row {
     bool daemon;
     char address[CORE_ADDRESS_MAX];
     char account[CORE_ACCOUNT_MAX]; /* the login name that the task runs as; "" if the agent has not told it */
-    /* What the container's engine calls it; "" of a process, or if the agent has not told it. It is not stored: agents
-     * tell it again when they connect. */
+    /* What the container's engine calls it; "" of a process, or if the agent has not told it. An agent that was started
+     * again does not know it any more. */
     char runtime_id[CORE_RUNTIME_ID_MAX];
     enum exit_kind exit_kind;
     int32_t exit_code;

@@ -43,6 +43,14 @@ static void maybe_all_pulled(struct core *c, struct allocation *a)
     record_touch(c, &a->record);
 }
 
+static void note_runtime_id(struct core *c, struct container *k, const char *id)
+{
+    if (!id || !*id || strlen(id) >= CORE_RUNTIME_ID_MAX || strcmp(id, k->row.runtime_id) == 0)
+        return;
+    SET_TEXT(k->row.runtime_id, id);
+    record_touch(c, &k->record);
+}
+
 static void note_container_progress(struct core *c, struct container *k, const struct core_container_report *r)
 {
     static const enum allocation_state raised_to[] = {
@@ -51,8 +59,7 @@ static void note_container_progress(struct core *c, struct container *k, const s
         [CONTAINER_STARTING] = ALLOCATION_STARTING,
         [CONTAINER_RUNNING] = ALLOCATION_RUNNING,
     };
-    if (r->runtime_id && *r->runtime_id && strlen(r->runtime_id) < CORE_RUNTIME_ID_MAX)
-        SET_TEXT(k->row.runtime_id, r->runtime_id);
+    note_runtime_id(c, k, r->runtime_id);
     if (r->state <= k->row.state)
         return;
     if (r->address && strlen(r->address) < CORE_ADDRESS_MAX)

@@ -90,6 +90,19 @@ static void check_template(struct config *c)
         config_problem(c, "ldap.search_base", "and ldap.user_dn are two ways of finding a person: set one of them");
 }
 
+/* A uid of the directory with a gid from elsewhere would be an account that nobody has meant. */
+static void check_agent_account(struct config *c)
+{
+    bool uid = is_set(c, "ldap.agent_uid_attribute"), gid = is_set(c, "ldap.agent_gid_attribute");
+    static const char *const names[] = {"ldap.agent_user_name_attribute", "ldap.agent_group_name_attribute"};
+    if (uid != gid)
+        config_problem(c, uid ? "ldap.agent_gid_attribute" : "ldap.agent_uid_attribute",
+                       "must be set together with ldap.agent_%s_attribute", uid ? "uid" : "gid");
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        if (is_set(c, names[i]) && !uid && !gid)
+            config_problem(c, names[i], "needs ldap.agent_uid_attribute and ldap.agent_gid_attribute");
+}
+
 void ldap_settings_check(struct config *c)
 {
     if (!config_bool(c, "ldap.enabled"))
@@ -101,6 +114,7 @@ void ldap_settings_check(struct config *c)
         check_template(c);
     else
         check_search(c);
+    check_agent_account(c);
     need_place(c, "ldap.group_search_filter", "{dn}", "{}");
     if (is_set(c, "ldap.admin_group") && !is_set(c, "ldap.groups_attribute") && !is_set(c, "ldap.group_search_base"))
         config_problem(c, "ldap.admin_group",

@@ -169,16 +169,14 @@ static void check_role_of_creators(struct config *c)
 static void check_scim(struct config *c)
 {
     static const char *const keys[] = {"scim.auth.username", "scim.auth.password"};
-    if (!config_bool(c, "scim.enabled"))
+    if (!config_bool(c, "scim.enabled") || strcmp(config_str(c, "scim.auth.type"), "basic") != 0)
         return;
-    if (strcmp(config_str(c, "scim.auth.type"), "basic") != 0)
-        config_problem(c, "scim.auth.type",
-                       "only basic is served: the master gives out no tokens of OAuth; a directory that "
-                       "wants a bearer token is given the password");
     for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
         const char *text = config_str(c, keys[i]);
         if (!text || !*text)
-            config_problem(c, keys[i], "must be set while scim.enabled is true, here or in the environment");
+            config_problem(
+                c, keys[i],
+                "must be set while scim.enabled is true and scim.auth.type is basic, here or in the environment");
     }
 }
 

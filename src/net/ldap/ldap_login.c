@@ -444,6 +444,10 @@ static int take_person(const struct talk *t, LDAPMessage *entry, void *ctx, stru
                              p->dn, t->s->username_attribute);
     }
     p->display_name = first_value(t, entry, t->s->display_name_attribute);
+    p->agent_uid = only_value(t, entry, t->s->agent_uid_attribute);
+    p->agent_gid = only_value(t, entry, t->s->agent_gid_attribute);
+    p->agent_user = first_value(t, entry, t->s->agent_user_attribute);
+    p->agent_group = first_value(t, entry, t->s->agent_group_attribute);
     struct berval **groups = *t->s->groups_attribute ? ldap_get_values_len(t->ld, entry, t->s->groups_attribute) : NULL;
     int rc = 0;
     for (size_t i = 0; rc == 0 && groups && groups[i]; i++) {
@@ -457,9 +461,11 @@ static int take_person(const struct talk *t, LDAPMessage *entry, void *ctx, stru
 static int read_person(const struct talk *t, const char *base, int scope, const char *filter, struct found *f,
                        struct error *err)
 {
-    const char *attributes[4] = {LDAP_NO_ATTRS, NULL};
+    const char *const wanted[] = {t->s->username_attribute,   t->s->display_name_attribute, t->s->groups_attribute,
+                                  t->s->agent_uid_attribute,  t->s->agent_gid_attribute,    t->s->agent_user_attribute,
+                                  t->s->agent_group_attribute};
+    const char *attributes[sizeof(wanted) / sizeof(*wanted) + 1] = {LDAP_NO_ATTRS, NULL};
     size_t n = 0;
-    const char *const wanted[] = {t->s->username_attribute, t->s->display_name_attribute, t->s->groups_attribute};
     for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++)
         if (*wanted[i])
             attributes[n++] = wanted[i];

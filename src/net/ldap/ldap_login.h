@@ -27,6 +27,8 @@ struct ldap_settings {
     /* The attribute with the user's name here; "": the name as it was typed. */
     const char *username_attribute;
     const char *display_name_attribute;
+    /* The account on the agents' machines that the person's tasks run as. */
+    const char *agent_uid_attribute, *agent_gid_attribute, *agent_user_attribute, *agent_group_attribute;
     /* Groups: the person's attribute that lists them, and the search for those that list the person. */
     const char *groups_attribute;
     const char *group_search_base, *group_search_filter, *group_name_attribute;
@@ -38,8 +40,9 @@ enum { LDAP_GROUPS_MAX = 1000 };
 struct ldap_person {
     const char *dn;
     const char *username;     /* as the directory writes it, or as it was typed */
-    const char *display_name; /* NULL: the directory does not say */
-    const char **group;       /* names: of a DN, the value at its beginning */
+    const char *display_name; /* NULL: the directory does not say; the same for the four below */
+    const char *agent_uid, *agent_gid, *agent_user, *agent_group;
+    const char **group; /* names: of a DN, the value at its beginning */
     size_t group_n;
     const char **group_dn; /* of those that have one, in libldap's normal form */
     size_t group_dn_n;

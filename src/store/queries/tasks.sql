@@ -77,14 +77,15 @@ WHERE pool = $pool AND exit_kind = 'OK' AND preempt_acked = 0 AND slots > 0 AND 
 
 -- row: container_row in core/records/rows.h of containers c
 c.id: chars, c.allocation_id: chars, c.agent_id: chars, c.rank: i32, c.device_ids: by container_devices,
-c.state: container_state, c.daemon: bool, c.address: chars, c.account: chars, c.exit_kind: exit_kind, c.exit_code: i32
+c.state: container_state, c.daemon: bool, c.address: chars, c.account: chars, c.runtime_id: chars,
+c.exit_kind: exit_kind, c.exit_code: i32
 
 -- name: containers_insert
 INSERT INTO {insert container_row};
 
 -- name: containers_update from container_row
 UPDATE containers SET agent_id = $agent_id, rank = $rank, device_ids = $device_ids, state = $state, daemon = $daemon,
-    address = $address, account = $account, exit_kind = $exit_kind, exit_code = $exit_code
+    address = $address, account = $account, runtime_id = $runtime_id, exit_kind = $exit_kind, exit_code = $exit_code
 WHERE id = $id;
 
 -- Returns the containers of the allocations that are not over.

@@ -221,6 +221,76 @@ def test_without_provisioning_an_admin_makes_the_account(new_cluster, slapd):
     assert log_in(c, "ada").status == 200
 
 
+# ---- the account on agents ----
+
+IDS = {"agent_uid_attribute": "uidNumber", "agent_gid_attribute": "gidNumber"}
+
+
+def link_of(c, name):
+    user = next(u for u in c.get("/api/v1/users", token=c.admin_token()).json["users"] if u["username"] == name)
+    link = user.get("agentUserGroup") or {}
+    return tuple(link.get(k) for k in ("agentUid", "agentGid", "agentUser", "agentGroup")) if link else None
+
+
+def link_by_hand(c, name, uid):
+    user = next(u for u in c.get("/api/v1/users", token=c.admin_token()).json["users"] if u["username"] == name)
+    link = {"agentUid": uid, "agentGid": uid, "agentUser": "byhand", "agentGroup": "byhand"}
+    assert c.patch(f"/api/v1/users/{user['id']}", {"agentUserGroup": link}, token=c.admin_token()).status == 200
+
+
+@pytest.mark.parametrize("way", ["template", "search"])
+def test_ids_of_the_directory_are_the_account_on_agents(new_cluster, slapd, way):
+    c = cluster_with(new_cluster, (by_template if way == "template" else by_search)(slapd, **IDS))
+    assert log_in(c, "unix").status == 200
+    assert link_of(c, "unix") == (2001, 2002, "unix", "unix"), "names that the directory does not say are the user's"
+    assert log_in(c, "ada").status == 200
+    assert link_of(c, "ada") is None, "the directory has no ids for this person"
+    text = c.get("/api/v1/master/audit?limit=1000", token=c.admin_token()).body.decode()
+    assert '\\"agent_uid\\":2001' in text
+
+
+def test_the_directory_wins_over_what_an_admin_has_set_where_it_says_something(new_cluster, slapd):
+    c = cluster_with(new_cluster, by_template(slapd, agent_user_name_attribute="gecos", agent_group_name_attribute="departmentNumber", **IDS))
+    for name in ("unix", "ada"):
+        assert log_in(c, name).status == 200
+        link_by_hand(c, name, 3000)
+        assert log_in(c, name).status == 200
+    assert link_of(c, "unix") == (2001, 2002, "sailor", "crew")
+    assert link_of(c, "ada") == (3000, 3000, "byhand", "byhand")
+
+
+def test_ids_are_followed_without_provisioning_and_only_if_attributes_are_named(new_cluster, slapd):
+    c = cluster_with(new_cluster, by_template(slapd) | {"auto_provision_users": False})
+    assert c.post("/api/v1/users", {"user": {"username": "unix", "active": True, "remote": True}}, token=c.admin_token()).status == 200
+    assert log_in(c, "unix").status == 200
+    assert link_of(c, "unix") is None
+    c.stop_master()
+    c.config["ldap"] |= IDS
+    c.start_master()
+    assert log_in(c, "unix").status == 200
+    assert link_of(c, "unix") == (2001, 2002, "unix", "unix")
+
+
+def test_wrong_ids_let_nobody_in(new_cluster, slapd):
+    c = cluster_with(new_cluster, by_template(slapd, **IDS))
+    for name, why in (("root", "agentUid is 0, which is root"), ("rootgroup", "agentGid is 0, which is root"),
+                      ("halfway", "the directory has uidNumber for you, and not exactly one value of gidNumber"),
+                      ("huge", 'the directory has uidNumber "4294967296" for you'), ("below", 'the directory has uidNumber "-1" for you')):
+        assert why in refusal(log_in(c, name), 403), name
+        assert why.split(" for you")[0].replace('"', '\\"') in c.master_log(), "an admin finds the reason in the log"
+        assert name not in names(c)
+    c.stop_master()
+    c.config["ldap"] |= {"agent_uid_attribute": "employeeNumber", "agent_gid_attribute": "departmentNumber"}
+    c.start_master()
+    assert "not exactly one value of departmentNumber" in refusal(log_in(c, "twice"), 403)
+
+
+def test_root_of_the_directory_counts_only_where_links_to_root_are_allowed(new_cluster, slapd):
+    c = cluster_with(new_cluster, by_template(slapd, **IDS), security={**new_cluster().config["security"], "allow_root_links": True})
+    assert log_in(c, "root").status == 200
+    assert link_of(c, "root") == (0, 2002, "root", "root")
+
+
 # ---- who is kept out ----
 
 def test_wrong_names_and_passwords(platform):
@@ -499,6 +569,9 @@ def test_a_directory_that_lies_lets_nobody_in(new_cluster, tmp_path, answer, sta
     ({"ca_file": "/nonexistent/ca.crt"}, "ldap.ca_file: cannot read"),
     ({"bind_password_file": "/nonexistent/secret"}, "ldap.bind_password_file"),
     ({"timeout": 0}, "ldap.timeout"),
+    ({"agent_uid_attribute": "uidNumber"}, "ldap.agent_gid_attribute"),
+    ({"agent_gid_attribute": "gidNumber"}, "ldap.agent_uid_attribute"),
+    ({"agent_user_name_attribute": "uid"}, "ldap.agent_user_name_attribute"),
     ({"nonsense": 1}, "nonsense"),
 ])
 def test_mistakes_in_the_configuration_are_named(tmp_path, change, message_part):

@@ -219,11 +219,31 @@ def scim(w, method, path, body):
     return reply.json
 
 
+def oauth(w, method, path, body=None, expect=200, **more):
+    reply = w.c.request(method, f"/oauth2/{path}", body, **more)
+    assert reply.status == expect, (path, reply)
+    return reply.json if expect == 200 else None
+
+
+def oauth_client(w):
+    return oauth(w, "POST", "clients", {"name": w.name(), "domain": "https://directory.example.com/back"})
+
+
+def oauth_token(w):
+    client = oauth_client(w)
+    form = f"grant_type=client_credentials&client_id={client['id']}&client_secret={client['secret']}"
+    return oauth(w, "POST", "token", raw=form.encode(), token=None, headers={"Content-Type": "application/x-www-form-urlencoded"})
+
+
 def scim_user(w):
     return scim(w, "POST", "", {"userName": w.name(), "displayName": w.name()})["id"]
 
 
 CALLS = {
+    "POST /oauth2/clients": lambda w: oauth_client(w),
+    "DELETE /oauth2/clients/:id": lambda w: oauth(w, "DELETE", f"clients/{oauth_client(w)['id']}"),
+    "POST /oauth2/authorize": lambda w: oauth(w, "POST", f"authorize?response_type=code&answer=allow&client_id={oauth_client(w)['id']}", expect=303),
+    "POST /oauth2/token": lambda w: oauth_token(w),
     "POST /scim/v2/Users": scim_user,
     "PUT /scim/v2/Users/:id": lambda w: scim(w, "PUT", f"/{scim_user(w)}", {"userName": w.name()}),
     "PATCH /scim/v2/Users/:id": lambda w: scim(w, "PATCH", f"/{scim_user(w)}", {"Operations": [{"op": "replace", "value": {"active": False}}]}),

@@ -1,4 +1,4 @@
-"""Another place of names that :mod:`determined.experimental.client` has: OAuth clients, which are not here."""
+"""Another place of names that :mod:`determined.experimental.client` has: OAuth clients."""
 
 from determined.experimental._determined import Oauth2ScimClient
 

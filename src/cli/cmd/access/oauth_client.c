@@ -1,4 +1,4 @@
-/* Clients that may log users in through this master by OAuth. Their routes are not in contract/api.json. */
+/* Directory services that get tokens for SCIM by OAuth. Their routes are not in contract/api.json. */
 #include "cli/cmd/show.h"
 #include "cli/connection/address.h"
 #include "cli/connection/api.h"

@@ -234,6 +234,15 @@ static void test_settings__defaults_are_no_requests(void **state)
     assert_string_equal(config_warnings(c), "");
 }
 
+/* Tokens are given to clients that an administrator adds (det oauth client add); there is no password to set. */
+static void test_settings__scim_with_oauth_needs_no_password(void **state)
+{
+    cleanup_config struct config *c = expect_loaded("scim: {enabled: true, auth: {type: oauth}}\n");
+    assert_string_equal(config_str(c, "scim.auth.type"), "oauth");
+    expect_refused("scim: {enabled: true, auth: {type: basic, username: u}}\n",
+                   "scim.auth.password: must be set while");
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make_path, remove_path)
 
 int main(void)
@@ -250,6 +259,7 @@ int main(void)
         TEST(test_settings__a_server_that_is_named_is_used),
         TEST(test_settings__one_round_tells_everything),
         TEST(test_settings__defaults_are_no_requests),
+        TEST(test_settings__scim_with_oauth_needs_no_password),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,8 @@
-"""Commands of det whose routes the real master does not serve yet say so; what it serves is shown."""
+"""What det shows of the real master, in all formats."""
 import json
 
 import pytest
 from support.det import det, run_det
-
-UNSERVED = [
-    ("oauth", "client", "list"), ("oauth", "client", "add", "a", "b"),
-]
-
-
-@pytest.mark.parametrize("words", UNSERVED, ids=lambda words: " ".join(map(str, words[:3])))
-def test_det_says_what_the_master_does_not_serve(master, words):
-    done = run_det(master, *words, user="admin")
-    assert (done.returncode, done.stdout) == (1, ""), done
-    assert "this master does not serve yet what 'det " in done.stderr and len(done.stderr.strip().splitlines()) == 1, done.stderr
 
 
 def test_providers_and_tokens_of_the_real_master(master, tmp_path):

@@ -1,0 +1,109 @@
+#include "api/sso/scim_access.h"
+
+#include <openssl/crypto.h>
+#include <string.h>
+
+#include "api/pipeline/identity.h"
+#include "api/pipeline/internal.h"
+#include "api/pipeline/raw.h"
+#include "api/rights/origin.h"
+#include "api/rights/secret.h"
+#include "api/sso/oauth_rules.h"
+#include "common/base/base64.h"
+#include "common/base/clock.h"
+#include "common/config/config.h"
+#include "net/http/http.h"
+#include "store/functions.h"
+
+enum { CREDENTIAL_MAX = 1024 };
+
+int scim_check_enabled(const struct req *r, struct error *err)
+{
+    return config_bool(api_info(r->api)->config, "scim.enabled")
+               ? 0
+               : error_set(err, ERR_NOT_FOUND, "SCIM is not switched on here (scim.enabled)");
+}
+
+static bool takes_tokens_only(const struct req *r)
+{
+    return strcmp(config_str(api_info(r->api)->config, "scim.auth.type"), "oauth") == 0;
+}
+
+static bool credentials_match(const struct config *c, const char *header)
+{
+    const char *name = config_str(c, "scim.auth.username"), *password = config_str(c, "scim.auth.password");
+    char text[CREDENTIAL_MAX * 2];
+    size_t n;
+    if (strncmp(header, "Bearer ", 7) == 0)
+        return secret_matches(header + 7, strlen(header + 7), password);
+    if (strncmp(header, "Basic ", 6) != 0 || base64_decode(header + 6, strlen(header + 6), (uint8_t *)text, &n) < 0)
+        return false;
+    const char *colon = memchr(text, ':', n);
+    size_t name_n = colon ? (size_t)(colon - text) : n;
+    bool right = colon && secret_matches(text, name_n, name) && secret_matches(colon + 1, n - name_n - 1, password);
+    OPENSSL_cleanse(text, sizeof(text));
+    return right;
+}
+
+static int refuse(struct req *r, bool has_failed, struct error *err)
+{
+    const struct scim_caller *c = r->state;
+    bool tokens_only = takes_tokens_only(r);
+    if (has_failed)
+        login_limits_failed(r->api->login_limits, &c->attempt, clock_now_us());
+    req_add_header(r, "WWW-Authenticate", tokens_only ? "Bearer realm=\"scim\"" : "Basic realm=\"scim\"");
+    return error_set(err, ERR_UNAUTHENTICATED, "%s",
+                     tokens_only ? "a token of /oauth2/token is needed here"
+                                 : "name and password of scim.auth, or a token of /oauth2/token, are needed here");
+}
+
+static int judge_token(struct req *r, struct core *core, struct error *err)
+{
+    const struct scim_caller *c = r->state;
+    return c->is_known ? c->next(r, core, err) : refuse(r, /* has_failed= */ true, err);
+}
+
+static int find_token(struct req *r, struct store *db, struct error *err)
+{
+    struct scim_caller *c = r->state;
+    cleanup_error struct error why = ERROR_INIT;
+    struct store_oauth_token t;
+    uint8_t hash[TOKEN_HASH_BYTES];
+    token_hash(c->token, hash);
+    if (store_oauth_token_get(db, hash, &r->arena, &t, &why) == 0) {
+        c->is_known = strcmp(t.kind, "ACCESS") == 0 && !t.revoked && t.expiry_us > r->now_us;
+        c->name = arena_printf(&r->arena, OAUTH_AUTHOR "%s", t.client_name);
+    } else if (why.kind != ERR_NOT_FOUND) {
+        error_move(err, &why);
+        return -1;
+    }
+    return req_then_loop(r, judge_token);
+}
+
+int scim_access(struct req *r, struct core *core, req_loop_fn *next, struct error *err)
+{
+    const struct config *config = api_info(r->api)->config;
+    struct scim_caller *c = r->state;
+    struct address client;
+    if (scim_check_enabled(r, err) < 0)
+        return -1;
+    c->next = next;
+    origin_client(r->api->proxies, r->http, &client);
+    login_attempt_init(&c->attempt, "(scim)", &client);
+    struct login_verdict v = login_limits_ask(r->api->login_limits, &c->attempt, clock_now_us());
+    if (v.wait_s) {
+        req_add_header(r, "Retry-After", arena_printf(&r->arena, "%d", v.wait_s));
+        return error_set(err, ERR_TOO_MANY, "too many failed requests from your address; try again in %d s", v.wait_s);
+    }
+    const char *header = http_request_header(r->http, "Authorization"), *token = req_bearer(r);
+    if (!header || strlen(header) > CREDENTIAL_MAX)
+        return refuse(r, header != NULL, err);
+    if (!takes_tokens_only(r) && credentials_match(config, header)) {
+        c->name = config_str(config, "scim.auth.username");
+        return next(r, core, err);
+    }
+    if (!token || !token_has_form(token))
+        return refuse(r, /* has_failed= */ true, err);
+    c->token = arena_strdup(&r->arena, token);
+    return req_then_read(r, find_token);
+}

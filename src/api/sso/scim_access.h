@@ -1,0 +1,24 @@
+/* Who asks for something below /scim: a directory service, by the name and password of scim.auth, by that password as a
+ * bearer token, or by a token that it has got from /oauth2/token. With scim.auth.type "oauth" only such tokens count.
+ * Guessing is as slow as it is for accounts (api/accounts/login_limits.h). */
+#ifndef DET_API_SSO_SCIM_ACCESS_H
+#define DET_API_SSO_SCIM_ACCESS_H
+
+#include "api/accounts/login_limits.h"
+#include "api/pipeline/handler.h"
+
+/* r->state points to a struct that begins with this one. */
+struct scim_caller {
+    const char *name; /* as the audit log shows it */
+    req_loop_fn *next;
+    struct login_attempt attempt;
+    const char *token; /* of OAuth, perhaps; NULL: the password has been shown */
+    bool is_known;
+};
+
+/* Goes on with `next`, on the loop, once the caller is known. */
+int scim_access(struct req *r, struct core *core, req_loop_fn *next, struct error *err);
+/* ERR_NOT_FOUND: scim.enabled is false. */
+int scim_check_enabled(const struct req *r, struct error *err);
+
+#endif

@@ -1,0 +1,2 @@
+-- Holds the number of a migration of another branch.
+SELECT 1;
