@@ -1,4 +1,4 @@
--- Programs to which the master gives tokens for SCIM, and these tokens (0060_oauth.sql).
+-- Programs to which the master gives tokens for SCIM, and these tokens (0058_oauth.sql).
 
 -- row: store_oauth_client of oauth_clients c
 c.id: text, c.name,

@@ -1,2 +1,0 @@
--- Holds the number of a migration of another branch.
-SELECT 1;
