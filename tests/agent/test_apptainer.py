@@ -1,14 +1,17 @@
 """Tasks in containers of Apptainer: what is of its own beside tests/agent/test_runtimes.py. A stand-in takes the command lines."""
+import contextlib
 import json
 import os
 import pathlib
+import pwd
 import signal
+import stat
 import tarfile
 
 import pytest
 from support import apptainer, engines
-from support.fake_master.agents import BUILD, Agent
-from support.namespaces import need
+from support.fake_master.agents import BUILD, OWNER, Agent
+from support.namespaces import NO_USER_NAMESPACES, need
 from support.waiting import wait_for
 
 
@@ -25,7 +28,7 @@ def engine(request):
 @pytest.fixture
 def agent(master, place, engine):
     a = Agent(master, place / "agent", container_runtime=engine.name, task_program=engines.static_supervisor(BUILD),
-              container_images_dir=str(place / "images"), container_images_trusted=True)
+              container_images_dir=str(place / "images"))
     a.environment = {"PATH": f"{engine.path}:{os.environ['PATH']}", "APPTAINERENV_LEAK": "x", "SECRET": "of the agent"}
     a.start()
     master.wait_agent()
@@ -92,18 +95,17 @@ def test_an_image_that_fails_at_the_start_only_is_the_cause(master, agent, engin
     assert run(master, ["true"])[0]["code"] == 0
     (engine.dir / "breaks").write_text("det-test")
     end, _ = run(master, ["true"])
-    assert end["kind"] == "EXIT_KIND_REFUSED" and "ended before its supervisor was there" in end["text"], end
+    assert end["kind"] == "EXIT_KIND_REFUSED" and "cannot be run on this machine" in end["text"], end
 
 
 @pytest.mark.parametrize("engine", ["apptainer"], indirect=True)
 def test_a_machine_that_fails_at_the_start_of_every_image_is_the_cause(master, agent, engine):
-    """Variables are asked for without a layer for what the task writes, and the start is made with it."""
     (engine.dir / "no-layer").touch()
     end, _ = run(master, ["true"])
     assert end["kind"] == "EXIT_KIND_START_FAILED", end
-    assert "ended before its supervisor was there" in end["text"] and "not even an empty one" in end["text"], end
+    assert "cannot be run on this machine" in end["text"] and "not even an empty one" in end["text"], end
     probe, start = engine.calls("exec")[-1], engine.calls("exec")[-2]
-    assert probe[-1] == "--environment" and probe.count("--bind") == 1 < start.count("--bind")
+    assert probe[-1] == start[-1] == "--inside" and probe.count("--bind") == 1 < start.count("--bind")
     assert "--writable-tmpfs" in probe
     (engine.dir / "no-layer").unlink()
     assert run(master, ["true"])[0]["code"] == 0
@@ -118,34 +120,176 @@ def test_a_disk_that_is_full_at_the_start_is_the_machines_fault(master, agent, e
     assert end["kind"] == "EXIT_KIND_START_FAILED" and "no space left on device" in end["text"], end
 
 
-@pytest.mark.parametrize("engine", ["apptainer"], indirect=True)
-def test_an_agent_that_is_root_lets_no_image_run_scripts_as_root(master, place, engine):
-    a = Agent(master, place / "agent", container_runtime="apptainer", task_program=engines.static_supervisor(BUILD))
-    a.environment = {"PATH": f"{engine.path}:{os.environ['PATH']}"}
-    a.start()
-    assert a.process.wait(60) != 0
-    assert "this agent is root" in a.log_text() and "container_images_trusted" in a.log_text()
-    assert engine.calls() == []
+APPTAINER = pytest.mark.parametrize("engine", ["apptainer"], indirect=True)
+OWN = 2000000 + OWNER  # the uid and gid of the tasks of one user, whom nobody has linked to an account
 
 
-@pytest.mark.parametrize("engine", ["apptainer"], indirect=True)
-def test_under_an_agent_of_an_ordinary_user_nothing_of_an_image_runs_as_root(master, place, engine):
-    need("nobody")
-    a = Agent(master, place / "agent", container_runtime="apptainer", task_program=engines.static_supervisor(BUILD),
-              container_images_dir=str(place / "images"))
+@APPTAINER
+def test_under_an_agent_of_root_an_image_is_run_as_the_tasks_user(master, agent, engine):
+    end, text = run(master, ["id -u; grep -E 'NoNewPrivs|CapEff' /proc/self/status"])
+    assert end["code"] == 0 and text.splitlines()[-3:] == [str(OWN), "CapEff:\t0000000000000000", "NoNewPrivs:\t1"], text
+    [ran] = engine.runs()
+    assert (ran["uid"], ran["gid"], ran["groups"], ran["no_new_privs"]) == (OWN, OWN, [OWN], 1) and "--userns" in ran["words"], ran
+    assert not {"SECRET", "APPTAINERENV_LEAK"} & ran["environment"].keys() and ran["environment"]["PATH"].startswith(engine.path)
+
+
+@APPTAINER
+def test_nor_is_an_image_that_does_not_start_run_as_root(master, agent, engine):
+    (engine.dir / "broken").touch()
+    assert run(master, ["true"])[0]["kind"] == "EXIT_KIND_START_FAILED"
+    assert [(r["uid"], r["no_new_privs"]) for r in engine.runs()] == [(OWN, 1)] * 2, "the task's, and that of an empty image"
+    assert engine.runs()[1]["words"][-2:] == ["/run/determined.task", "--inside"]
+
+
+@APPTAINER
+def test_the_command_is_within_the_tasks_limits(master, agent, engine):
+    c = start(master, ["sleep 600"], limits={"memoryBytes": str(256 << 20)})
+    wait_for("the task to run", lambda: "STATE_RUNNING" in master.states_of(c))
+    [ran] = engine.runs()
+    assert c in ran["limit"], "the control groups of the command are the task's"
+    master.signal(c, signal.SIGKILL)
+    master.finish(c)
+
+
+@APPTAINER
+def test_a_linked_account_runs_its_images_with_its_groups(master, agent, engine):
+    """Any account of the machine will do that is not root."""
+    user = pwd.getpwnam("daemon")
+    end, _ = run(master, ["true"], user={"ownerId": OWNER, "owner": "somebody", "user": user.pw_name, "uid": user.pw_uid, "gid": user.pw_gid})
+    assert end["code"] == 0, end
+    [ran] = engine.runs()
+    assert (ran["uid"], ran["gid"]) == (user.pw_uid, user.pw_gid) and 0 not in ran["groups"], ran
+
+
+@APPTAINER
+def test_a_task_of_root_runs_its_image_as_root_where_that_is_allowed(master, place, engine):
+    with started(master, place, engine, allow_root_tasks=True):
+        end, text = run(master, ["id -u"], user={"ownerId": OWNER, "owner": "somebody", "user": "root", "uid": 0, "gid": 0})
+        assert end["code"] == 0 and text.endswith("\n0\n"), (end, text)
+        [ran] = engine.runs()
+        assert ran["uid"] == 0 and "--userns" not in ran["words"] and ran["no_new_privs"] == 1, ran
+
+
+@APPTAINER
+def test_a_setuid_starter_may_gain_rights_and_the_task_may_not(master, place, engine):
+    with started(master, place, engine, container_setuid_starter=True):
+        end, text = run(master, ["grep NoNewPrivs /proc/self/status"])
+        assert end["code"] == 0 and text.endswith("NoNewPrivs:\t1\n"), (end, text)
+        [ran] = engine.runs()
+        assert ran["uid"] == OWN and "--userns" not in ran["words"] and ran["no_new_privs"] == 0, ran
+
+
+@APPTAINER
+def test_a_directory_of_images_that_the_user_cannot_enter_is_the_cause(master, agent, engine, place):
+    assert run(master, ["true"])[0]["code"] == 0
+    images = place / "images"
+    assert stat.S_IMODE(images.stat().st_mode) == 0o711 and {stat.S_IMODE(i.stat().st_mode) for i in images.glob("*.sif")} == {0o644}
+    images.chmod(0o700)
+    end, _ = run(master, ["true"])
+    assert end["kind"] == "EXIT_KIND_START_FAILED" and f"(uid {OWN})" in end["text"] and f"chmod a+x {images}" in end["text"], end
+    images.chmod(0o711)
+    assert run(master, ["true"])[0]["code"] == 0
+
+
+@APPTAINER
+def test_a_program_that_the_user_cannot_execute_is_the_cause(master, agent, engine):
+    engine.dir.chmod(0o700)
+    end, _ = run(master, ["true"])
+    assert end["kind"] == "EXIT_KIND_START_FAILED" and f"may not execute {engine.program}" in end["text"] and "chmod a+x" in end["text"], end
+    engine.dir.chmod(0o755)
+
+
+@contextlib.contextmanager
+def started(master, place, engine, prefix=(), **keys):
+    """An agent of the test's own configuration; with a prefix, one that is not root."""
+    a = Agent(master, place / "agent", container_runtime=engine.name, task_program=engines.static_supervisor(BUILD),
+              container_images_dir=str(place / "images"), **keys)
     a.environment = {"PATH": f"{engine.path}:{os.environ['PATH']}", "HOME": str(place)}
-    a.prefix = engines.ordinary_user(engines.NOBODY)
-    for directory in (place, a.root):
+    a.prefix = list(prefix)
+    for directory in (place, a.root) if prefix else ():
         directory.mkdir(exist_ok=True)
         os.chown(directory, engines.NOBODY, engines.NOBODY)
     a.start()
     master.wait_agent()
-    (engine.dir / "who").touch()
-    (engine.dir / "who").chmod(0o666)
-    end, text = run(master, ["echo $OF_THE_IMAGE"])
-    assert end["code"] == 0 and text.endswith("yes\n"), end["text"]
-    assert set((engine.dir / "who").read_text().split()) == {str(engines.NOBODY)}, "who ran the image"
+    yield a
     assert a.kill(signal.SIGTERM) == 0, a.log_text()
+
+
+@APPTAINER
+def test_under_an_agent_of_an_ordinary_user_nothing_of_an_image_runs_as_root(master, place, engine):
+    need("nobody")
+    with started(master, place, engine, engines.ordinary_user(engines.NOBODY)):
+        end, text = run(master, ["echo $OF_THE_IMAGE"])
+        assert end["code"] == 0 and text.endswith("yes\n"), end["text"]
+        assert {r["uid"] for r in engine.runs()} == {engines.NOBODY}, "who ran the image"
+
+
+@APPTAINER
+def test_a_machine_that_permits_no_user_namespaces_is_the_cause(master, place, engine):
+    need("nobody")
+    with started(master, place, engine, NO_USER_NAMESPACES):
+        end, _ = run(master, ["true"])
+        assert end["kind"] == "EXIT_KIND_START_FAILED" and engine.runs() == [], end
+        assert all(words in end["text"] for words in ("refuses user namespaces to uid", "sysctl -w user.max_user_namespaces",
+                                                      "container_setuid_starter: true", "a1")), end
+
+
+@APPTAINER
+def test_a_kill_of_the_supervisor_leaves_nothing_of_the_container(master, agent, engine):
+    c = start(master, ["echo ready; sleep 600"])
+    wait_for("its first line", lambda: "ready" in master.text(c))
+    [supervisor] = [int(p.name) for p in pathlib.Path("/proc").glob("[0-9]*")
+                    if p.joinpath("cmdline").exists() and f"{c}/supervisor".encode() in p.joinpath("cmdline").read_bytes()]
+    assert pathlib.Path(f"/proc/{supervisor}").stat().st_uid == 0 and engine.containers() == [c]
+    os.kill(supervisor, signal.SIGKILL)
+    end = master.finish(c)
+    assert end["kind"] == "EXIT_KIND_LOST" and "container ended before the task" in end["text"], end
+    wait_for("the end of the container", lambda: engine.containers() == [])
+
+
+@APPTAINER
+def test_an_agent_that_is_killed_while_a_container_starts_finds_it_again(master, agent, engine):
+    assert run(master, ["true"])[0]["code"] == 0
+    (engine.dir / "stall").touch()
+    c = start(master, ["echo once"])
+    wait_for("the command", lambda: len(engine.runs()) == 2)
+    links = len(master.hellos)
+    agent.kill()
+    agent.start()
+    master.wait_agent(links + 1)
+    (engine.dir / "stall").unlink()
+    assert master.finish(c)["code"] == 0 and master.text(c) == "once\n"
+    assert len(engine.runs()) == 2, "it was not started again"
+
+
+@APPTAINER
+def test_a_container_that_hangs_while_it_starts_can_be_killed(master, agent, engine):
+    assert run(master, ["true"])[0]["code"] == 0
+    (engine.dir / "stall").touch()
+    c = start(master, ["true"])
+    wait_for("the command", lambda: len(engine.runs()) == 2)
+    master.signal(c, signal.SIGKILL)
+    end = master.finish(c)
+    assert (end["kind"], end["signal"]) == ("EXIT_KIND_SIGNALED", signal.SIGKILL), end
+    (engine.dir / "stall").unlink()
+    wait_for("the end of the command", lambda: engine.containers() == [])
+
+
+@APPTAINER
+def test_a_module_that_is_missing_is_explained_by_the_images_python(master, agent, engine):
+    engine.add_image("det-test/python:1", {**engines.busybox_files(), "opt/bin/python3": (b"#!/bin/sh\n", 0o755), "env": (b"PATH=/opt/bin:/bin\n", 0o644)})
+    end, text = run(master, ["echo \"ModuleNotFoundError: No module named 'torch'\" >&2; exit 1"], image="det-test/python:1")
+    assert end["code"] == 1 and "torch" in text.splitlines()[-1] and "/opt/bin/python3" in text, text
+
+
+@APPTAINER
+def test_a_signal_that_is_sent_once_arrives_once(master, agent, engine):
+    c = start(master, ["trap 'echo asked' TERM; echo ready; while [ ! -f go ]; do sleep 0.05; done"])
+    wait_for("its first line", lambda: "ready" in master.text(c))
+    master.signal(c, signal.SIGTERM)
+    wait_for("the signal", lambda: "asked" in master.text(c))
+    (agent.root / "tasks" / c / "run" / "workdir" / "go").touch()
+    assert master.finish(c)["code"] == 0 and master.text(c).count("asked") == 1
 
 
 def test_the_credentials_of_a_registry_reach_the_pull_alone(master, agent, engine):
@@ -215,7 +359,7 @@ def test_a_device_has_its_own_path_or_is_refused(master, agent, engine):
 @pytest.mark.parametrize("engine", ["apptainer"], indirect=True)
 def test_a_pull_goes_by_the_proxies_of_the_agent(master, place, engine):
     a = Agent(master, place / "agent", container_runtime="apptainer", task_program=engines.static_supervisor(BUILD),
-              container_images_dir=str(place / "images"), container_images_trusted=True, https_proxy="http://proxy.invalid:3128", no_proxy="10.0.0.0/8,127.0.0.1")
+              container_images_dir=str(place / "images"), https_proxy="http://proxy.invalid:3128", no_proxy="10.0.0.0/8,127.0.0.1")
     a.environment = {"PATH": f"{engine.path}:{os.environ['PATH']}"}
     a.start()
     master.wait_agent()

@@ -139,6 +139,10 @@ static void test_taskspec__comes_back_and_refuses_every_shorter_form(void **stat
         .place = (struct taskspec_place[]){{"/data", 7, UINT64_MAX}},
         .place_n = 1,
         .passwd_line = "ada:x:7:7::/:/bin/sh",
+        .command = (char *[]){"apptainer", "exec", NULL},
+        .command_env = (char *[]){"HOME=/", NULL},
+        .probe = (char *[]){"apptainer", NULL},
+        .command_may_gain = true,
     };
     struct strbuf out = STRBUF_INIT;
     struct arena a = ARENA_INIT;
@@ -165,6 +169,12 @@ static void test_taskspec__comes_back_and_refuses_every_shorter_form(void **stat
     assert_true(got.limit.memory_bytes == 7 && got.limit.memory_asked);
     assert_true(got.own_processes && !got.isolated && got.shm_bytes == s.shm_bytes);
     assert_string_equal(got.passwd_line, s.passwd_line);
+    assert_string_equal(got.command[1], "exec");
+    assert_string_equal(got.command_env[0], "HOME=/");
+    assert_null(got.probe[1]);
+    assert_true(got.command_may_gain && taskspec_has_command(&got) && !taskspec_is_in_container(&got));
+    got.command[0] = NULL;
+    assert_true(!taskspec_has_command(&got) && taskspec_is_in_container(&got));
     for (size_t n = 0; n < out.n; n++)
         assert_int_equal(taskspec_decode(out.s, n, &a, &got, NULL), -1);
     arena_release(&a);
