@@ -36,8 +36,8 @@ def agent(master, place, engine):
     assert a.kill(signal.SIGTERM) == 0, a.log_text()
 
 
-def start(master, argv, image=engines.IMAGE, **container):
-    return master.start(argv, image=image, more_container={"imageNamed": True, "networkMode": "host", **container})
+def start(master, argv, image=engines.IMAGE, order=None, **container):
+    return master.start(argv, image=image, more_container={"imageNamed": True, "networkMode": "host", **container}, **(order or {}))
 
 
 def run(master, argv, **more):
@@ -143,7 +143,7 @@ def test_nor_is_an_image_that_does_not_start_run_as_root(master, agent, engine):
 
 @APPTAINER
 def test_the_command_is_within_the_tasks_limits(master, agent, engine):
-    c = start(master, ["sleep 600"], limits={"memoryBytes": str(256 << 20)})
+    c = start(master, ["sleep 600"], order={"limits": {"memoryBytes": str(256 << 20)}})
     wait_for("the task to run", lambda: "STATE_RUNNING" in master.states_of(c))
     [ran] = engine.runs()
     assert c in ran["limit"], "the control groups of the command are the task's"
@@ -151,11 +151,16 @@ def test_the_command_is_within_the_tasks_limits(master, agent, engine):
     master.finish(c)
 
 
+def linked(name):
+    user = pwd.getpwnam(name)
+    return {"ownerId": OWNER, "owner": "somebody", "user": name, "uid": user.pw_uid, "gid": user.pw_gid}
+
+
 @APPTAINER
 def test_a_linked_account_runs_its_images_with_its_groups(master, agent, engine):
     """Any account of the machine will do that is not root."""
     user = pwd.getpwnam("daemon")
-    end, _ = run(master, ["true"], user={"ownerId": OWNER, "owner": "somebody", "user": user.pw_name, "uid": user.pw_uid, "gid": user.pw_gid})
+    end, _ = run(master, ["true"], order={"user": linked("daemon")})
     assert end["code"] == 0, end
     [ran] = engine.runs()
     assert (ran["uid"], ran["gid"]) == (user.pw_uid, user.pw_gid) and 0 not in ran["groups"], ran
@@ -164,7 +169,7 @@ def test_a_linked_account_runs_its_images_with_its_groups(master, agent, engine)
 @APPTAINER
 def test_a_task_of_root_runs_its_image_as_root_where_that_is_allowed(master, place, engine):
     with started(master, place, engine, allow_root_tasks=True):
-        end, text = run(master, ["id -u"], user={"ownerId": OWNER, "owner": "somebody", "user": "root", "uid": 0, "gid": 0})
+        end, text = run(master, ["id -u"], order={"user": linked("root")})
         assert end["code"] == 0 and text.endswith("\n0\n"), (end, text)
         [ran] = engine.runs()
         assert ran["uid"] == 0 and "--userns" not in ran["words"] and ran["no_new_privs"] == 1, ran
@@ -234,17 +239,27 @@ def test_a_machine_that_permits_no_user_namespaces_is_the_cause(master, place, e
                                                       "container_setuid_starter: true", "a1")), end
 
 
+def supervisors(container):
+    """Process ids; those in a process id namespace of the task are no supervisors."""
+    found = []
+    for entry in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            numbers = next(line.split()[1:] for line in (entry / "status").read_text().splitlines() if line.startswith("NSpid:"))
+            if f"{container}/supervisor".encode() in (entry / "cmdline").read_bytes() and len(numbers) == 1:
+                found.append(int(entry.name))
+    return found
+
+
 @APPTAINER
 def test_a_kill_of_the_supervisor_leaves_nothing_of_the_container(master, agent, engine):
     c = start(master, ["echo ready; sleep 600"])
     wait_for("its first line", lambda: "ready" in master.text(c))
-    [supervisor] = [int(p.name) for p in pathlib.Path("/proc").glob("[0-9]*")
-                    if p.joinpath("cmdline").exists() and f"{c}/supervisor".encode() in p.joinpath("cmdline").read_bytes()]
-    assert pathlib.Path(f"/proc/{supervisor}").stat().st_uid == 0 and engine.containers() == [c]
+    [supervisor] = supervisors(c)
+    assert c in engine.containers()
     os.kill(supervisor, signal.SIGKILL)
     end = master.finish(c)
     assert end["kind"] == "EXIT_KIND_LOST" and "container ended before the task" in end["text"], end
-    wait_for("the end of the container", lambda: engine.containers() == [])
+    wait_for("the end of the container", lambda: c not in engine.containers())
 
 
 @APPTAINER
@@ -272,7 +287,7 @@ def test_a_container_that_hangs_while_it_starts_can_be_killed(master, agent, eng
     end = master.finish(c)
     assert (end["kind"], end["signal"]) == ("EXIT_KIND_SIGNALED", signal.SIGKILL), end
     (engine.dir / "stall").unlink()
-    wait_for("the end of the command", lambda: engine.containers() == [])
+    wait_for("the end of the command", lambda: c not in engine.containers())
 
 
 @APPTAINER
