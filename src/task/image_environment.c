@@ -33,9 +33,18 @@ static const char *value_of(char *const *list, const char *entry)
 /* Apptainer sets the others for whoever runs a command. */
 static bool is_of_the_image(const char *entry)
 {
-    static const char *const others[] = {"APPTAINER_", "SINGULARITY_", "HOME=",      "PWD=",
-                                         "OLDPWD=",    "SHLVL=",       "_=",         "PS1=",
-                                         "USER=",      "USER_PATH=",   "LOGNAME=",   "PROMPT_COMMAND=",
+    static const char *const others[] = {"APPTAINER_",
+                                         "SINGULARITY_",
+                                         "HOME=",
+                                         "PWD=",
+                                         "OLDPWD=",
+                                         "SHLVL=",
+                                         "_=",
+                                         "PS1=",
+                                         "USER=",
+                                         "USER_PATH=",
+                                         "LOGNAME=",
+                                         "PROMPT_COMMAND=",
                                          "DETERMINED_CONTAINER="};
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
         if (strncmp(entry, others[i], strlen(others[i])) == 0)

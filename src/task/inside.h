@@ -1,6 +1,6 @@
 /* A container that a command has made, as the task's user (common/task/taskspec.h): what is said between the supervisor
- * outside and determined-task within it. They speak over a socket that is the standard input of the container's command,
- * since that is what such a command passes on to the container for certain.
+ * outside and determined-task within it. They speak over a socket that is the standard input of the container's
+ * command, since that is what such a command passes on to the container for certain.
  *
  *   outside ─▶ inside    what is wanted, and the order: once, at the beginning
  *   inside  ─▶ outside   STARTING, STARTED or REFUSED, then ENDED

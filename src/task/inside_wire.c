@@ -53,8 +53,10 @@ int inside_order(int fd, enum inside_want want, const struct missing_module *mis
     } control = {0};
     struct packet p = {.kind = (char)want};
     struct iovec part = {.iov_base = &p, .iov_len = sizeof(p)};
-    struct msghdr m = {
-        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.room, .msg_controllen = sizeof(control.room)};
+    struct msghdr m = {.msg_iov = &part,
+                       .msg_iovlen = 1,
+                       .msg_control = control.room,
+                       .msg_controllen = sizeof(control.room)};
     cleanup_close int order = write_order(spec, err);
     if (order < 0)
         return -1;
@@ -87,8 +89,10 @@ int inside_take_order(int fd, struct arena *a, enum inside_want *ret_want, struc
     } control = {0};
     struct packet p = {0};
     struct iovec part = {.iov_base = &p, .iov_len = sizeof(p)};
-    struct msghdr m = {
-        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.room, .msg_controllen = sizeof(control.room)};
+    struct msghdr m = {.msg_iov = &part,
+                       .msg_iovlen = 1,
+                       .msg_control = control.room,
+                       .msg_controllen = sizeof(control.room)};
     ssize_t n;
     do
         n = recvmsg(fd, &m, MSG_CMSG_CLOEXEC);
@@ -130,8 +134,10 @@ int inside_hear(int fd, struct inside_message *ret)
     } control = {0};
     struct packet p = {0};
     struct iovec part = {.iov_base = &p, .iov_len = sizeof(p)};
-    struct msghdr m = {
-        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.room, .msg_controllen = sizeof(control.room)};
+    struct msghdr m = {.msg_iov = &part,
+                       .msg_iovlen = 1,
+                       .msg_control = control.room,
+                       .msg_controllen = sizeof(control.room)};
     ssize_t n = recvmsg(fd, &m, MSG_DONTWAIT);
     if (n != sizeof(p))
         return n < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : -1;

@@ -149,7 +149,8 @@ static void start_task(struct supervisor *s)
         cleanup_strbuf struct strbuf text = STRBUF_INIT;
         strbuf_addf(&text, "ERROR: %s\n", error_msg(&err));
         line_framer_feed(&s->output[1].framer, text.s, text.n, clock_now_us());
-        supervisor_set_exit(s, err.kind == ERR_INVALID ? TASK_EXIT_REFUSED : TASK_EXIT_START_FAILED, code, 0, error_msg(&err));
+        supervisor_set_exit(s, err.kind == ERR_INVALID ? TASK_EXIT_REFUSED : TASK_EXIT_START_FAILED, code, 0,
+                            error_msg(&err));
         spool_flush(s->spool, NULL); /* if this fails, the next turn of the loop tries again */
         record_exit(s);
         return;
@@ -200,9 +201,10 @@ static void adopt_task(struct supervisor *s)
     }
     kill_left_behind(&s->spec);
     if (*s->spec.image) {
-        supervisor_set_exit(s, TASK_EXIT_LOST, 137, SIGKILL,
-                 "the task's container ended before the task (somebody has stopped it, its engine was stopped, or the "
-                 "machine was restarted)");
+        supervisor_set_exit(
+            s, TASK_EXIT_LOST, 137, SIGKILL,
+            "the task's container ended before the task (somebody has stopped it, its engine was stopped, or the "
+            "machine was restarted)");
         record_exit(s);
         return;
     }
@@ -214,7 +216,7 @@ static void adopt_task(struct supervisor *s)
             "the task's supervisor was killed; this agent is not root, so that a task can do that itself: it counts as a failure");
     else
         supervisor_set_exit(s, TASK_EXIT_LOST, 137, SIGKILL,
-                 "the task's supervisor ended before the task (killed, or the machine restarted)");
+                            "the task's supervisor ended before the task (killed, or the machine restarted)");
     record_exit(s);
 }
 
@@ -232,8 +234,8 @@ int supervisor_new(const char *dir, bool adopt, struct supervisor **ret, struct 
     struct supervisor *s = must_calloc(1, sizeof(*s));
     s->path = path_join(dir, ".");
     s->phase = RUNNING;
-    s->dir = s->signal_fd = s->limits.pids_fd = s->limits.task_dir = s->output[0].fd = s->output[1].fd = s->command.fd = s->link.fd =
-        s->link.listener = -1;
+    s->dir = s->signal_fd = s->limits.pids_fd = s->limits.task_dir = s->output[0].fd = s->output[1].fd = s->command.fd =
+        s->link.fd = s->link.listener = -1;
     line_framer_init(&s->output[0].framer, TASK_STDOUT, on_line, s);
     line_framer_init(&s->output[1].framer, TASK_STDERR, on_line, s);
     if (open_directory(s, err) < 0 || load_spec(s, err) < 0 || open_spool(s, err) < 0 || open_signals(s, err) < 0 ||

@@ -158,8 +158,8 @@ static const char *with_cause(struct supervisor *s, const char *sentence)
     return arena_strdup(&s->arena, strbuf_str(&text));
 }
 
-/* What the command prints does not tell whether the image is broken or the machine runs none, unless it says that a disk
- * is full. A container of an empty image, with the same options, does. */
+/* What the command prints does not tell whether the image is broken or the machine runs none, unless it says that a
+ * disk is full. A container of an empty image, with the same options, does. */
 static bool start_probe(struct supervisor *s)
 {
     struct container_command *c = &s->command;

@@ -204,6 +204,17 @@ def test_a_program_that_the_user_cannot_execute_is_the_cause(master, agent, engi
     engine.dir.chmod(0o755)
 
 
+def supervisors(container):
+    """Process ids; those in a process id namespace of the task are no supervisors."""
+    found = []
+    for entry in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            numbers = next(line.split()[1:] for line in (entry / "status").read_text().splitlines() if line.startswith("NSpid:"))
+            if f"{container}/supervisor".encode() in (entry / "cmdline").read_bytes() and len(numbers) == 1:
+                found.append(int(entry.name))
+    return found
+
+
 @contextlib.contextmanager
 def started(master, place, engine, prefix=(), **keys):
     """An agent of the test's own configuration; with a prefix, one that is not root."""
@@ -230,6 +241,31 @@ def test_under_an_agent_of_an_ordinary_user_nothing_of_an_image_runs_as_root(mas
 
 
 @APPTAINER
+def test_under_an_agent_of_an_ordinary_user_tasks_end_as_under_root(master, place, engine):
+    """There the supervisor has neither process ids nor mounts to give."""
+    need("nobody")
+    with started(master, place, engine, engines.ordinary_user(engines.NOBODY)) as a:
+        assert run(master, ["exit 7"])[0]["code"] == 7
+        assert run(master, ["kill -TERM $$"])[0]["signal"] == signal.SIGTERM
+        asked = start(master, ["trap 'echo asked; exit 3' TERM; echo ready; while :; do sleep 0.1; done"])
+        killed = start(master, ["trap '' TERM; (exec setsid sleep 600) & echo ready; wait"])
+        lost = start(master, ["echo ready; sleep 600"])
+        for c in (asked, killed, lost):
+            wait_for("its first line", lambda c=c: "ready" in master.text(c))
+        links = len(master.hellos)
+        a.kill()
+        a.start()
+        master.wait_agent(links + 1)
+        master.signal(asked, signal.SIGTERM)
+        master.signal(killed, signal.SIGKILL)
+        assert master.finish(asked)["code"] == 3 and master.text(asked).count("asked") == 1
+        assert master.finish(killed)["signal"] == signal.SIGKILL
+        os.kill(supervisors(lost)[0], signal.SIGKILL)
+        assert master.finish(lost)["kind"] == "EXIT_KIND_LOST"
+        wait_for("the end of all", lambda: not {asked, killed, lost} & set(engine.containers()))
+
+
+@APPTAINER
 def test_a_machine_that_permits_no_user_namespaces_is_the_cause(master, place, engine):
     need("nobody")
     with started(master, place, engine, NO_USER_NAMESPACES):
@@ -237,17 +273,6 @@ def test_a_machine_that_permits_no_user_namespaces_is_the_cause(master, place, e
         assert end["kind"] == "EXIT_KIND_START_FAILED" and engine.runs() == [], end
         assert all(words in end["text"] for words in ("refuses user namespaces to uid", "sysctl -w user.max_user_namespaces",
                                                       "container_setuid_starter: true", "a1")), end
-
-
-def supervisors(container):
-    """Process ids; those in a process id namespace of the task are no supervisors."""
-    found = []
-    for entry in pathlib.Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            numbers = next(line.split()[1:] for line in (entry / "status").read_text().splitlines() if line.startswith("NSpid:"))
-            if f"{container}/supervisor".encode() in (entry / "cmdline").read_bytes() and len(numbers) == 1:
-                found.append(int(entry.name))
-    return found
 
 
 @APPTAINER

@@ -1,9 +1,10 @@
-/* A task in a container of Apptainer or Singularity (engine/apptainer.h). The supervisor is a process of the machine, as
- * it is for a task without a container, and starts the command as the task's user: Apptainer sources scripts of the
+/* A task in a container of Apptainer or Singularity (engine/apptainer.h). The supervisor is a process of the machine,
+ * as it is for a task without a container, and starts the command as the task's user: Apptainer sources scripts of the
  * image, and these get no more rights than the task has. All that the agent needs while the task runs is the
  * supervisor's socket.
  *
- *   agent ─▶ supervisor (as the agent) ─▶ apptainer exec (as the task's user) ─▶ determined-task --inside ─▶ entrypoint */
+ *   agent ─▶ supervisor (as the agent) ─▶ apptainer exec (as the task's user) ─▶ determined-task --inside ─▶ entrypoint
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -142,9 +143,7 @@ static void end_with_image(struct apptainer_ask *ask)
     static char *const env[] = {"PATH=" TASKSPEC_OF_IMAGE, "PYTHONPATH=" TASKSPEC_OF_IMAGE, NULL};
     struct runtime_task *t = ask->base.task;
     struct image_facts *facts = arena_new(&t->arena, struct image_facts);
-    *facts = (struct image_facts){.env = (char **)env,
-                                  .entrypoint = arena_array(&t->arena, char *, 1),
-                                  .arch = ""};
+    *facts = (struct image_facts){.env = (char **)env, .entrypoint = arena_array(&t->arena, char *, 1), .arch = ""};
     t->image = facts;
     t->image_file = ask->image.path;
     ask_end(ask, NULL);
@@ -364,8 +363,8 @@ static int apptainer_prepare(struct runtime_task *t, struct error *err)
     const char *program = runtime_find_command(t->config, &t->arena);
     if (!program)
         return error_set(err, ERR_PRECONDITION, "there is no program %s on the agent's PATH any more", t->engine->name);
-    if (runtime_container_prepare(t, err) < 0 || check_programs(t, program, err) < 0 ||
-        check_image_file(t, err) < 0 || check_namespaces(t, err) < 0 || put_passwd(t, err) < 0)
+    if (runtime_container_prepare(t, err) < 0 || check_programs(t, program, err) < 0 || check_image_file(t, err) < 0 ||
+        check_namespaces(t, err) < 0 || put_passwd(t, err) < 0)
         return -1;
     struct container_order o = order_of(t);
     if (apptainer_check(&o, err) < 0)
@@ -399,8 +398,8 @@ static char **words_of(struct runtime_task *t, const struct container_order *o)
                                 &t->arena);
 }
 
-/* The words of a container with the task's options in an empty image: each option may be what the machine cannot do. Our
- * own program alone is mounted, so that what the task has mounted is not touched. */
+/* The words of a container with the task's options in an empty image: each option may be what the machine cannot do.
+ * Our own program alone is mounted, so that what the task has mounted is not touched. */
 static char **probe_words(struct runtime_task *t)
 {
     struct container_order o = order_of(t);
@@ -416,7 +415,8 @@ static char **probe_words(struct runtime_task *t)
 static char **command_environment(struct runtime_task *t)
 {
     struct arena *a = &t->arena;
-    const char *path = getenv("PATH"), *name = strcmp(t->engine->name, "singularity") == 0 ? "SINGULARITY" : "APPTAINER";
+    const char *path = getenv("PATH"),
+               *name = strcmp(t->engine->name, "singularity") == 0 ? "SINGULARITY" : "APPTAINER";
     const char *entry[] = {
         arena_printf(a, "PATH=%s", path ? path : "/usr/bin:/bin"),
         arena_printf(a, "HOME=%s", t->dir.tmp),

@@ -102,8 +102,8 @@ void task_adopt_left(struct task *t)
     task_submit(t, t->agent->pool, t->rt->runtime->adopt, on_adopted);
 }
 
-/* A container may take long to start, or hang. Its supervisor may be there already; if not, it hears of the kill as soon
- * as the task is started (task_attach()). */
+/* A container may take long to start, or hang. Its supervisor may be there already; if not, it hears of the kill as
+ * soon as the task is started (task_attach()). */
 void task_kill_starting(struct task *t)
 {
     struct supervisor *s;

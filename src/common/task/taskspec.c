@@ -126,8 +126,8 @@ int taskspec_decode(const void *data, size_t n, struct arena *a, struct taskspec
     struct cursor c = cursor_of(data, n);
     struct taskspec s = {.image = "", .engine = "", .passwd_line = ""};
     uint32_t magic = cursor_u32(&c);
-    if (magic != MAGIC && magic != MAGIC_WITHOUT_COMMAND && magic != MAGIC_WITHOUT_SHM && magic != MAGIC_WITHOUT_CONTAINER &&
-        magic != MAGIC_WITHOUT_LOCKS)
+    if (magic != MAGIC && magic != MAGIC_WITHOUT_COMMAND && magic != MAGIC_WITHOUT_SHM &&
+        magic != MAGIC_WITHOUT_CONTAINER && magic != MAGIC_WITHOUT_LOCKS)
         return error_set(err, ERR_INVALID, "not a task order (or one of another version)");
     s.argv = get_strings(&c, a);
     s.env = get_strings(&c, a);

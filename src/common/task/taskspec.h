@@ -39,8 +39,8 @@ struct taskspec_place {
 #define TASKSPEC_PIPE "ready"
 enum { TASKSPEC_TOLD_READY = 'R', TASKSPEC_TOLD_NOT_EXECUTED = 'N', TASKSPEC_TOLD_FAILED = 'E' };
 
-/* In the value of a variable: here stands the value that the image gives the variable. Only somebody within the container
- * knows it (task/inside.h). */
+/* In the value of a variable: here stands the value that the image gives the variable. Only somebody within the
+ * container knows it (task/inside.h). */
 #define TASKSPEC_OF_IMAGE "${determined:image}"
 
 /* Exit status of determined-task when the supervisor serves, but the task could not be executed: its exit says why. */
