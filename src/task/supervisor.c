@@ -392,6 +392,8 @@ void supervisor_signal(struct supervisor *s, int signo)
         s->drain_until_us = 0;
     } else if (s->phase == STARTING) {
         s->command.early_signal = signo;
+    } else if (s->phase == RUNNING && taskspec_has_command(&s->spec)) {
+        supervisor_signal_container(s, signo);
     } else if (s->phase == RUNNING) {
         kill(-s->pid, signo);
     }

@@ -87,6 +87,19 @@ void supervisor_hear_container(struct supervisor *s)
         close_socket(&s->command);
 }
 
+/* The entrypoint is no child of the supervisor: its process id may be that of another process by now, and an image can
+ * bring that about. So a process with no more rights than the task has sends the signal. */
+void supervisor_signal_container(struct supervisor *s, int signo)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        if (!s->spec.change_user || setresuid(s->spec.uid, s->spec.uid, s->spec.uid) == 0)
+            kill(-s->pid, signo);
+        _exit(0);
+    }
+    s->has_children = s->has_children || pid > 0;
+}
+
 /* ---- its end ----------------------------------------------------------------------------------------------------- */
 
 static void drain(struct supervisor *s)

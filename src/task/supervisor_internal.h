@@ -98,6 +98,8 @@ void supervisor_take_child(struct supervisor *s, const struct child *c);
 int supervisor_start_container(struct supervisor *s, struct error *err);
 void supervisor_hear_container(struct supervisor *s);
 void supervisor_command_gone(struct supervisor *s, int status);
+/* Sends a signal to the entrypoint's process group, with the rights of the task's user. */
+void supervisor_signal_container(struct supervisor *s, int signo);
 /* Takes what the command itself may have printed. Returns whether the line is no output of the task. */
 bool supervisor_take_cause(struct supervisor *s, const struct task_line *line);
 /* All output of a task has been read that was not executed: finds out whose fault that is. Returns whether that takes

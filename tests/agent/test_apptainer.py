@@ -6,6 +6,7 @@ import pathlib
 import pwd
 import signal
 import stat
+import struct
 import tarfile
 
 import pytest
@@ -131,6 +132,38 @@ def test_under_an_agent_of_root_an_image_is_run_as_the_tasks_user(master, agent,
     [ran] = engine.runs()
     assert (ran["uid"], ran["gid"], ran["groups"], ran["no_new_privs"]) == (OWN, OWN, [OWN], 1) and "--userns" in ran["words"], ran
     assert not {"SECRET", "APPTAINERENV_LEAK"} & ran["environment"].keys() and ran["environment"]["PATH"].startswith(engine.path)
+
+
+def image_with_script(engine, script):
+    """Its script can say what determined-task says in the container: `say refused`."""
+    said = {f"said/{name}": (struct.pack("=cxxxi1024s", kind, 0, b"forged"), 0o644)
+            for name, kind in (("refused", b"f"), ("starting", b"s"), ("started", b"r"))}
+    script = "say() { dd if=/said/$1 bs=1032 count=1 1>&0 2>/dev/null; }\n" + script
+    engine.add_image("det-test/script:1", {**engines.busybox_files(), **said, ".singularity.d/env/10-mine.sh": (script.encode(), 0o755)})
+    return "det-test/script:1"
+
+
+@APPTAINER
+def test_scripts_of_an_image_are_run_as_the_tasks_user(master, agent, engine):
+    image = image_with_script(engine, "echo script of $(id -u), $(grep CapEff /proc/self/status)\nexport BY_SCRIPT=yes\n")
+    end, text = run(master, ["echo $BY_SCRIPT"], image=image)
+    assert end["code"] == 0 and text.splitlines()[-2:] == [f"script of {OWN}, CapEff: 0000000000000000", "yes"], text
+
+
+@APPTAINER
+def test_what_a_script_of_an_image_says_in_our_name_concerns_its_own_task_alone(master, agent, engine):
+    """It cannot say that the machine has failed, which would put the agent into quarantine. Signals go to whoever has said that it is the
+    entrypoint, although its process id may be another's by now, with the rights of the task."""
+    end, _ = run(master, ["true"], image=image_with_script(engine, "say refused; exit 1\n"))
+    assert (end["kind"], end["text"]) == ("EXIT_KIND_REFUSED", "forged"), end
+    image = image_with_script(engine, "say starting; say started; echo posing; sleep 600\n")
+    c = start(master, ["true"], image=image, forcePull=True)
+    wait_for("the task to run", lambda: "STATE_RUNNING" in master.states_of(c) and "posing" in master.text(c))
+    master.signal(c, signal.SIGTERM)
+    master.signal(c, signal.SIGKILL)
+    assert master.finish(c)["signal"] == signal.SIGKILL
+    wait_for("the end of the container", lambda: c not in engine.containers())
+    assert run(master, ["true"])[0]["code"] == 0
 
 
 @APPTAINER

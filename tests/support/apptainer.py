@@ -135,6 +135,8 @@ def become(uid, gid, *command):
     for file, text in (("setgroups", "deny"), ("uid_map", f"{uid} 0 1"), ("gid_map", f"{gid} 0 1")):
         pathlib.Path("/proc/self", file).write_text(text)
     os.chroot(".")
+    if os.path.isdir("/.singularity.d/env"):  # scripts of the image, which are sourced before anything else
+        command = ("/bin/sh", "-c", 'for f in /.singularity.d/env/*.sh; do . "$f"; done; exec "$@"', "sh", *command)
     os.execv(command[0], command)
 
 
