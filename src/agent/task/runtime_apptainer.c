@@ -422,8 +422,9 @@ static char **command_environment(struct runtime_task *t)
         arena_printf(a, "HOME=%s", t->dir.tmp),
         arena_printf(a, "TMPDIR=%s", t->dir.tmp),
         arena_printf(a, "%s_TMPDIR=%s", name, t->dir.tmp),
-        arena_printf(a, "%s_CACHEDIR=%s", name, t->dir.tmp),
-        arena_printf(a, "%s_CONFIGDIR=%s", name, t->dir.tmp),
+        /* a directory of its own, which it closes to others: for a task of root /tmp is open to all */
+        arena_printf(a, "%s_CACHEDIR=%s/.apptainer", name, t->dir.tmp),
+        arena_printf(a, "%s_CONFIGDIR=%s/.apptainer", name, t->dir.tmp),
         arena_printf(a, "USER=%s", t->account.name),
         arena_printf(a, "LOGNAME=%s", t->account.name),
         arena_printf(a, "DET_CONTAINER_ID=%s", t->container_id), /* by which what is left is found (task/proctree.h) */
