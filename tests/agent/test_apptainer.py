@@ -230,11 +230,14 @@ def test_a_directory_of_images_that_the_user_cannot_enter_is_the_cause(master, a
 
 
 @APPTAINER
-def test_a_program_that_the_user_cannot_execute_is_the_cause(master, agent, engine):
-    engine.dir.chmod(0o700)
-    end, _ = run(master, ["true"])
-    assert end["kind"] == "EXIT_KIND_START_FAILED" and f"may not execute {engine.program}" in end["text"] and "chmod a+x" in end["text"], end
-    engine.dir.chmod(0o755)
+def test_a_place_that_the_user_cannot_reach_is_the_cause(master, agent, engine):
+    for closed, named in ((engine.dir, engine.program), (agent.root, agent.root / "tasks")):
+        mode = stat.S_IMODE(closed.stat().st_mode)
+        closed.chmod(0o700)
+        end, _ = run(master, ["true"])
+        assert end["kind"] == "EXIT_KIND_START_FAILED" and f"may not enter or execute {named}" in end["text"] and "chmod a+x" in end["text"], end
+        closed.chmod(mode)
+    assert run(master, ["true"])[0]["code"] == 0
 
 
 def supervisors(container):
@@ -246,6 +249,14 @@ def supervisors(container):
             if f"{container}/supervisor".encode() in (entry / "cmdline").read_bytes() and len(numbers) == 1:
                 found.append(int(entry.name))
     return found
+
+
+def starting(container):
+    """While a container starts, a parent of the supervisor waits for the agent."""
+    both = supervisors(container)
+    [supervisor] = [pid for pid in both if int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1]) in both]
+    [waits] = set(both) - {supervisor}
+    return {"supervisor": supervisor, "waits": waits}
 
 
 @contextlib.contextmanager
@@ -346,6 +357,30 @@ def test_a_container_that_hangs_while_it_starts_can_be_killed(master, agent, eng
     assert (end["kind"], end["signal"]) == ("EXIT_KIND_SIGNALED", signal.SIGKILL), end
     (engine.dir / "stall").unlink()
     wait_for("the end of the command", lambda: c not in engine.containers())
+
+
+@APPTAINER
+def test_a_signal_to_a_container_that_still_starts_is_not_lost(master, agent, engine):
+    assert run(master, ["true"])[0]["code"] == 0
+    (engine.dir / "stall").touch()
+    c = start(master, ["sleep 600"])
+    wait_for("the command", lambda: len(engine.runs()) == 2)
+    os.kill(starting(c)["supervisor"], signal.SIGTERM)  # as when the machine is shut down
+    (engine.dir / "stall").unlink()
+    end = master.finish(c)
+    assert (end["kind"], end["signal"]) == ("EXIT_KIND_SIGNALED", signal.SIGTERM), end
+
+
+@APPTAINER
+def test_a_kill_of_what_waits_for_a_start_loses_no_task(master, agent, engine):
+    assert run(master, ["true"])[0]["code"] == 0
+    (engine.dir / "stall").touch()
+    c = start(master, ["echo once; exit 4"])
+    wait_for("the command", lambda: len(engine.runs()) == 2)
+    os.kill(starting(c)["waits"], signal.SIGKILL)
+    wait_for("the agent to notice", lambda: f"container={c}" in agent.log_text() and "from=STARTING to=RUNNING" in agent.log_text().split(c)[-1])
+    (engine.dir / "stall").unlink()
+    assert master.finish(c)["code"] == 4 and master.text(c) == "once\n"
 
 
 @APPTAINER

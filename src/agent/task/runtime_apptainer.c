@@ -315,16 +315,16 @@ static int check_image_file(const struct runtime_task *t, struct error *err)
 }
 
 /* The command runs as the task's user: that user has to reach it, and what it mounts for us. */
-static int check_programs(const struct runtime_task *t, const char *program, struct error *err)
+static int check_places(const struct runtime_task *t, const char *program, struct error *err)
 {
     const struct account *who = &t->account;
-    const char *need[] = {program, t->config->task_program};
+    const char *need[] = {program, t->config->task_program, t->dir.path, t->config->python_path};
     for (size_t i = 0; i < sizeof(need) / sizeof(need[0]); i++)
-        if (!account_reaches(who, need[i], X_OK))
+        if (*need[i] && !account_reaches(who, need[i], X_OK))
             return error_set(err, ERR_PRECONDITION,
-                             "the account %s (uid %u), as which the task and its container run, may not execute %s on "
-                             "this machine (%s): let everybody enter the directories above it (chmod a+x) and execute "
-                             "it, or install it elsewhere",
+                             "the account %s (uid %u), as which the task and its container run, may not enter or "
+                             "execute %s on this machine (%s): permit it to everybody, there and in the directories "
+                             "above (chmod a+x), or put it elsewhere",
                              who->name, (unsigned)who->uid, need[i], t->config->agent_id);
     return 0;
 }
@@ -363,7 +363,7 @@ static int apptainer_prepare(struct runtime_task *t, struct error *err)
     const char *program = runtime_find_command(t->config, &t->arena);
     if (!program)
         return error_set(err, ERR_PRECONDITION, "there is no program %s on the agent's PATH any more", t->engine->name);
-    if (runtime_container_prepare(t, err) < 0 || check_programs(t, program, err) < 0 || check_image_file(t, err) < 0 ||
+    if (runtime_container_prepare(t, err) < 0 || check_places(t, program, err) < 0 || check_image_file(t, err) < 0 ||
         check_namespaces(t, err) < 0 || put_passwd(t, err) < 0)
         return -1;
     struct container_order o = order_of(t);
@@ -481,14 +481,15 @@ static void on_line(void *ctx, const char *line, size_t n)
     command_cause_take(&ask->said, line, n);
 }
 
-/* determined-task has left its supervisor behind: it knows by now whether the task was executed. */
+/* determined-task has left its supervisor behind: it knows by now whether the task was executed. If somebody has killed
+ * it while it waited for that, the supervisor goes on, and has to be asked. */
 static void on_started(void *ctx, int status, const struct strbuf *output)
 {
     struct apptainer_ask *ask = ctx;
     cleanup_error struct error err = ERROR_INIT;
     (void)output;
     ask->run = NULL;
-    int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
     ask->base.task->executed = code == 0;
     if (code != 0 && code != TASKSPEC_NOT_EXECUTED)
         error_set(&err, ERR_PRECONDITION, "%s",

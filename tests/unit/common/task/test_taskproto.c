@@ -181,6 +181,23 @@ static void test_taskspec__comes_back_and_refuses_every_shorter_form(void **stat
     strbuf_release(&out);
 }
 
+/* A supervisor that was started before an update of the agent runs on, and what it has left is adopted by a new one. */
+static void test_taskspec__of_an_older_agent_is_read(void **state)
+{
+    struct taskspec s = {
+        .argv = (char *[]){"sh", NULL}, .cwd = "/", .image = "a/b:1", .engine = "apptainer", .shm_bytes = 5};
+    struct strbuf out = STRBUF_INIT;
+    struct arena a = ARENA_INIT;
+    struct taskspec got;
+    taskspec_encode(&s, &out);
+    out.n -= 3 * sizeof(uint32_t); /* it ended before the commands, of which there are none here */
+    out.s[3] = '5';
+    assert_int_equal(taskspec_decode(out.s, out.n, &a, &got, NULL), 0);
+    assert_true(got.shm_bytes == 5 && !taskspec_has_command(&got) && taskspec_is_in_container(&got));
+    arena_release(&a);
+    strbuf_release(&out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -189,6 +206,7 @@ int main(void)
         cmocka_unit_test(test_decoder__refuses_what_cannot_be_a_frame),
         cmocka_unit_test(test_decoder__survives_damage),
         cmocka_unit_test(test_taskspec__comes_back_and_refuses_every_shorter_form),
+        cmocka_unit_test(test_taskspec__of_an_older_agent_is_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
