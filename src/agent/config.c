@@ -159,7 +159,7 @@ static void read_tasks(const struct config *c, struct arena *a, struct agent_con
     x->container_runtime = text_or(c, "container_runtime", "auto", a);
     x->container_socket = config_text(c, "container_socket", a);
     x->images_dir = text_or(c, "container_images_dir", arena_printf(a, "%s/images", x->data_dir), a);
-    x->images_trusted = config_bool(c, "container_images_trusted");
+    x->setuid_starter = config_bool(c, "container_setuid_starter");
     x->accounts.allow_root = config_bool(c, "allow_root_tasks");
     x->accounts.own.first = (uint32_t)config_int(c, "task_uids.first");
     x->accounts.own.count = (uint32_t)config_int(c, "task_uids.count");

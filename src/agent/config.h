@@ -41,7 +41,7 @@ struct agent_config {
     const char *container_runtime; /* as configured; "auto" by default */
     const char *container_socket;  /* of the container engine; "": where engines listen */
     const char *images_dir;        /* of images that Apptainer has pulled */
-    bool images_trusted;           /* Apptainer may run scripts of images as root */
+    bool setuid_starter;           /* Apptainer may use its program that is setuid */
     const char *token;             /* never logged */
     struct account_rules accounts; /* who tasks may run as */
     bool mount_namespaces, pid_namespaces;

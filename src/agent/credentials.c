@@ -1,7 +1,6 @@
 #include "agent/credentials.h"
 
 #include <fcntl.h>
-#include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,11 +15,14 @@
 #include "common/base/strbuf.h"
 #include "common/system/files.h"
 #include "common/system/log.h"
+#include "common/system/sha256_digits.h"
 
 #define KEY_FILE "agent.key"
 #define REQUEST_FILE "agent.request"
 #define PIN_FILE "master.pin"
 #define MASTER_TOKEN_FILE "agent.token" /* in the master's data_dir */
+
+enum { FINGERPRINT_BYTES = 16 };
 
 /* ---- files of one line ------------------------------------------------------------------------------------------- */
 
@@ -223,11 +225,8 @@ void credentials_add_pin(struct credentials *c, const char *fingerprint)
 
 void credentials_fingerprint(const struct credentials *c, char ret[FINGERPRINT_TEXT])
 {
-    unsigned char hash[EVP_MAX_MD_SIZE];
-    char digits[2 * EVP_MAX_MD_SIZE + 1];
-    unsigned n = 0;
-    EVP_Digest(c->shown, strlen(c->shown), hash, &n, EVP_sha256(), NULL);
-    hex_encode(hash, n, digits);
+    char digits[2 * FINGERPRINT_BYTES + 1];
+    sha256_digits(c->shown, strlen(c->shown), FINGERPRINT_BYTES, digits);
     snprintf(ret, FINGERPRINT_TEXT, "%.4s-%.4s-%.4s-%.4s-%.4s-%.4s-%.4s-%.4s", digits, digits + 4, digits + 8,
              digits + 12, digits + 16, digits + 20, digits + 24, digits + 28);
 }

@@ -146,7 +146,7 @@ static void limit_processes(const struct taskspec *spec)
 {
     rlim_t most = (rlim_t)spec->limit.processes;
     struct rlimit now;
-    if (most == 0 || *spec->pids_file || *spec->image /* the engine limits these */ ||
+    if (most == 0 || *spec->pids_file || taskspec_is_in_container(spec) /* the engine limits these */ ||
         getrlimit(RLIMIT_NPROC, &now) < 0)
         return;
     if (now.rlim_max == RLIM_INFINITY || now.rlim_max > most)
@@ -221,6 +221,14 @@ static void tell_of_hidden_packages(void)
     globfree(&found);
 }
 
+static const char *without_mounts(const struct taskspec *spec)
+{
+    if (taskspec_has_command(spec))
+        return "the command that makes its container runs without them";
+    return spec->mount_n ? "only /run/determined is mounted"
+                         : "without /run/determined only the library of this platform works";
+}
+
 /* Enters the mounts. If some are missing, the task's log says so, because programs look for the task's files at
  * /run/determined (docs/spec/task-environment.md#files). Returns whether /tmp is the task's own. */
 static bool enter_mounts(const struct taskspec *spec, const char *refusal, int status_fd)
@@ -229,8 +237,7 @@ static bool enter_mounts(const struct taskspec *spec, const char *refusal, int s
     cleanup_error struct error err = ERROR_INIT;
     if (refusal)
         fprintf(stderr, "WARNING: this machine refuses what the task's mounts need (%s); %s\n", refusal,
-                spec->mount_n ? "only /run/determined is mounted"
-                              : "without /run/determined only the library of this platform works");
+                without_mounts(spec));
     if (!spec->mount_n || mounts_enter(spec, &own_tmp, &err) == 0)
         return own_tmp;
     struct failure f = {.by_mounts = true};
@@ -240,32 +247,34 @@ static bool enter_mounts(const struct taskspec *spec, const char *refusal, int s
     _exit(127);
 }
 
-/* Turns the child into the task. joined: it is in its cgroups already. refusal: why there are fewer mounts than the
- * order names, or NULL. */
-static void __attribute__((noreturn)) become_task(const struct taskspec *spec, bool joined, const char *refusal,
-                                                  const struct pipes *p)
+/* What a child is to become, and with which streams. */
+struct plan {
+    const struct taskspec *spec;
+    char *const *command; /* the words of the command that makes the container; NULL: it becomes the entrypoint */
+    int in;               /* its standard input; -1: nothing */
+    const char *refusal;  /* why there are fewer mounts than the order names, or NULL */
+};
+
+/* All descriptors but the three streams are closed by exec, whatever the agent or the supervisor had open. */
+static void set_up_streams(int in, int out, int err, int status)
 {
-    int status = p->status[1];
-    int null = open("/dev/null", O_RDONLY);
-    if (setsid() < 0 || null < 0 || dup2(null, 0) < 0 || dup2(p->out[1], 1) < 0 || dup2(p->err[1], 2) < 0)
+    int null = in < 0 ? open("/dev/null", O_RDONLY) : in;
+    if (setsid() < 0 || null < 0 || dup2(null, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0)
         fail(status, "cannot set up the task's standard streams", NULL);
-    /* All descriptors but the three streams are closed by exec, whatever the agent or the supervisor had open. */
     if (close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) < 0)
         fail(status, "cannot close descriptors", NULL);
-    if (!spec->change_user)
-        /* otherwise its own user could not make a user namespace; the supervisor itself is not dumpable */
-        prctl(PR_SET_DUMPABLE, 1);
-    if (!joined)
-        join_cgroups(spec->cgroup_procs);
-    prefer_for_oom_kill();
-    limit_processes(spec);
-    bool own_tmp = enter_mounts(spec, refusal, status);
-    drop_from_bounding_set(spec);
-    become_user(spec, status);
-    /* This comes after the change of user, which would clear it. */
+}
+
+/* This comes after the change of user, which would clear the one, and would be refused after the other. */
+static void bind_to_supervisor(bool may_gain, int status)
+{
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+    if (!may_gain && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         fail(status, "cannot set no_new_privs", NULL);
+}
+
+static void __attribute__((noreturn)) execute_entrypoint(const struct taskspec *spec, bool own_tmp, int status)
+{
     drop_capabilities(spec, status);
     umask(022);
     if (chdir(spec->cwd) < 0)
@@ -281,6 +290,41 @@ static void __attribute__((noreturn)) become_task(const struct taskspec *spec, b
         fail_at_given(status, "the image is built for another kind of processor than this machine has: cannot execute",
                       spec->argv[0]);
     fail_at_given(status, *spec->image ? "cannot execute, in the container," : "cannot execute", spec->argv[0]);
+}
+
+/* The capabilities that the order drops are dropped within the container: the command itself may need them. */
+static void __attribute__((noreturn)) execute_command(const struct taskspec *spec, char *const *command, int status)
+{
+    umask(022);
+    if (chdir("/") < 0)
+        fail(status, "cannot change to", "/");
+    reset_signals();
+    execve(command[0], command, spec->command_env);
+    fail(status, "cannot execute", command[0]);
+}
+
+/* Turns the child into the task, or into the command that makes its container. joined: it is in its cgroups already. */
+static void __attribute__((noreturn)) become_task(const struct plan *plan, bool joined, const struct pipes *p)
+{
+    const struct taskspec *spec = plan->spec;
+    int status = p->status[1];
+    set_up_streams(plan->in, p->out[1], p->err[1], status);
+    if (!spec->change_user)
+        /* otherwise its own user could not make a user namespace; the supervisor itself is not dumpable */
+        prctl(PR_SET_DUMPABLE, 1);
+    if (!joined)
+        join_cgroups(spec->cgroup_procs);
+    if (!plan->command)
+        prefer_for_oom_kill();
+    limit_processes(spec);
+    bool own_tmp = enter_mounts(spec, plan->refusal, status);
+    if (!plan->command)
+        drop_from_bounding_set(spec);
+    become_user(spec, status);
+    bind_to_supervisor(plan->command && spec->command_may_gain, status);
+    if (plan->command)
+        execute_command(spec, plan->command, status);
+    execute_entrypoint(spec, own_tmp, status);
 }
 
 static int make_pipes(struct pipes *p, struct error *err)
@@ -304,7 +348,7 @@ static int set_nonblocking(int fd)
 }
 
 /* Waits until the child has become the task, which closes the pipe by exec, or has written why it could not. */
-static int await_exec(struct child *c, int status_fd, int *ret_code, enum lack *ret_lack, struct error *err)
+static int await_exec(pid_t pid, int status_fd, int *ret_code, enum lack *ret_lack, struct error *err)
 {
     struct failure f = {0};
     ssize_t n;
@@ -313,7 +357,7 @@ static int await_exec(struct child *c, int status_fd, int *ret_code, enum lack *
     while (n < 0 && errno == EINTR);
     if (n == 0)
         return 0;
-    waitpid(c->pid, NULL, 0);
+    waitpid(pid, NULL, 0);
     *ret_code = !f.by_task ? 0 : f.error_number == ENOENT ? 127 : 126;
     f.what[sizeof(f.what) - 1] = 0;
     *ret_lack = f.by_mounts ? LACKS_MOUNTS : LACKS_NOTHING;
@@ -322,9 +366,9 @@ static int await_exec(struct child *c, int status_fd, int *ret_code, enum lack *
     return error_set(err, f.by_task ? ERR_INVALID : ERR_PRECONDITION, "%s: %s", f.what, strerror(f.error_number));
 }
 
-static int try_start(const struct taskspec *spec, const char *refusal, struct child *ret, int *ret_code,
-                     enum lack *ret_lack, struct error *err)
+static int try_start(const struct plan *plan, struct child *ret, int *ret_code, enum lack *ret_lack, struct error *err)
 {
+    const struct taskspec *spec = plan->spec;
     struct pipes p;
     struct child c = {.pid = -1};
     struct pid_namespace own = PID_NAMESPACE_NONE;
@@ -340,13 +384,13 @@ static int try_start(const struct taskspec *spec, const char *refusal, struct ch
         bool joined;
         c.pid = fork_in_cgroup(spec->cgroup_procs, &joined);
         if (c.pid == 0)
-            become_task(spec, joined, refusal, &p);
+            become_task(plan, joined, &p);
         r = c.pid < 0 ? error_errno(err, "cannot fork") : 0;
         pid_namespace_leave(&own);
     }
     if (r == 0) {
         close(take_fd(p.status[1]));
-        r = await_exec(&c, p.status[0], ret_code, ret_lack, err);
+        r = await_exec(c.pid, p.status[0], ret_code, ret_lack, err);
     }
     if (r == 0) {
         c.first = own.first;
@@ -372,21 +416,23 @@ static int refuse_unisolated(const char *why, struct error *err)
                      why);
 }
 
-/* Tries to start the task with all mounts and with process ids of its own; then with the machine's process ids, which
- * its /proc shows, too; then with its own directory as the only mount; then without mounts. A task that is to be
- * isolated starts with all mounts or not at all. */
-int child_start(const struct taskspec *spec, struct child *ret, int *ret_code, struct error *err)
+/* Tries to start with all mounts and with process ids of its own; then with the machine's process ids, which its /proc
+ * shows, too; then with its own directory as the only mount; then without mounts. A task that is to be isolated starts
+ * with all mounts or not at all. */
+static int start(const struct taskspec *spec, char *const *command, int in, struct child *ret, int *ret_code,
+                 struct error *err)
 {
     struct taskspec less = *spec;
+    struct plan plan = {.spec = &less, .command = command, .in = in};
     enum lack lack;
     *ret_code = 0;
     if (spec->isolated && !spec->mount_n)
         return refuse_unisolated("mount_namespaces is false in the agent's configuration", err);
-    int r = try_start(spec, NULL, ret, ret_code, &lack, err);
+    int r = try_start(&plan, ret, ret_code, &lack, err);
     if (r < 0 && lack != LACKS_NOTHING && less.own_processes) {
         error_release(err);
         less.own_processes = false;
-        r = try_start(&less, NULL, ret, ret_code, &lack, err);
+        r = try_start(&plan, ret, ret_code, &lack, err);
     }
     while (r < 0 && lack == LACKS_MOUNTS) {
         cleanup_error struct error refusal = ERROR_INIT;
@@ -394,7 +440,43 @@ int child_start(const struct taskspec *spec, struct child *ret, int *ret_code, s
         if (spec->isolated)
             return refuse_unisolated(error_msg(&refusal), err);
         less.mount_n = less.mount_n > 1 ? 1 : 0;
-        r = try_start(&less, error_msg(&refusal), ret, ret_code, &lack, err);
+        plan.refusal = error_msg(&refusal);
+        r = try_start(&plan, ret, ret_code, &lack, err);
     }
     return r;
+}
+
+int child_start(const struct taskspec *spec, struct child *ret, int *ret_code, struct error *err)
+{
+    return start(spec, NULL, -1, ret, ret_code, err);
+}
+
+int child_start_command(const struct taskspec *spec, char *const *command, int in, struct child *ret, struct error *err)
+{
+    int ignored;
+    return start(spec, command, in, ret, &ignored, err);
+}
+
+pid_t child_start_inside(const struct taskspec *spec, void (*about_to)(void *ctx), void *ctx, int *ret_code,
+                         struct error *err)
+{
+    int status[2];
+    enum lack lack;
+    if (pipe2(status, O_CLOEXEC) < 0)
+        return error_errno(err, "cannot make a pipe");
+    pid_t pid = fork();
+    if (pid == 0) {
+        about_to(ctx);
+        set_up_streams(-1, STDOUT_FILENO, STDERR_FILENO, status[1]);
+        prctl(PR_SET_DUMPABLE, 1);
+        prefer_for_oom_kill();
+        drop_from_bounding_set(spec);
+        bind_to_supervisor(/* may_gain= */ false, status[1]);
+        execute_entrypoint(spec, /* own_tmp= */ true, status[1]);
+    }
+    close(status[1]);
+    cleanup_close int in = status[0];
+    if (pid < 0)
+        return error_errno(err, "cannot fork");
+    return await_exec(pid, in, ret_code, &lack, err) < 0 ? -1 : pid;
 }

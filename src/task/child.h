@@ -21,5 +21,13 @@ struct child {
  * *ret_code is the code that a shell would give: 127 for a program that was not found, 126 for anything else. *ret_code
  * is 0 if this machine could not start the task. */
 int child_start(const struct taskspec *spec, struct child *ret, int *ret_code, struct error *err);
+/* Starts a command that makes the task's container, in the same way but for what only the entrypoint needs: `in` is its
+ * standard input, and its environment is the order's command_env. */
+int child_start_command(const struct taskspec *spec, char *const *command, int in, struct child *ret,
+                        struct error *err);
+/* Starts the entrypoint from within a container, with the streams that this process has, and nothing on its standard
+ * input. It calls about_to itself before it becomes the entrypoint. Returns its process id. */
+pid_t child_start_inside(const struct taskspec *spec, void (*about_to)(void *ctx), void *ctx, int *ret_code,
+                         struct error *err);
 
 #endif

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -27,32 +26,10 @@ static const char *first_file(const char *const *path)
     return "";
 }
 
-/* Apptainer and Singularity show a container the machine's control groups and its /dev. */
-static bool is_run_by_command(const struct taskspec *spec)
-{
-    return strcmp(spec->engine, "apptainer") == 0 || strcmp(spec->engine, "singularity") == 0;
-}
-
-/* The task's own /dev/shm, where the engine makes none. */
-static void mount_shm(const struct taskspec *spec)
-{
-    char size[64];
-    if (!spec->shm_bytes)
-        return;
-    snprintf(size, sizeof(size), "mode=1777,size=%llu", (unsigned long long)spec->shm_bytes);
-    if (mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, size) < 0)
-        fprintf(stderr, "WARNING: the task has no /dev/shm of its own: %s\n", strerror(errno));
-}
-
 static void find_control_groups(struct taskspec *spec)
 {
     static const char *const oom[] = {"/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control", NULL};
     static const char *const pids[] = {"/sys/fs/cgroup/pids.events", "/sys/fs/cgroup/pids/pids.events", NULL};
-    if (is_run_by_command(spec)) {
-        spec->oom_file = access(spec->oom_file, R_OK) == 0 ? spec->oom_file : "";
-        spec->pids_file = access(spec->pids_file, R_OK) == 0 ? spec->pids_file : "";
-        return;
-    }
     spec->oom_file = first_file(oom);
     spec->pids_file = spec->limit.processes ? first_file(pids) : "";
 }
@@ -133,13 +110,16 @@ static void add_account(const struct taskspec *spec)
         fprintf(stderr, "WARNING: cannot add the task's account to /etc/passwd: %s\n", strerror(errno));
 }
 
-int container_prepare(struct taskspec *spec, struct arena *a, struct error *err)
+int container_check(struct taskspec *spec, struct error *err)
 {
-    (void)a;
+    return check_places(spec, err) < 0 ? -1 : find_shell(spec, err);
+}
+
+int container_prepare(struct taskspec *spec, struct error *err)
+{
     find_control_groups(spec);
     add_account(spec);
-    mount_shm(spec);
-    return check_places(spec, err) < 0 ? -1 : find_shell(spec, err);
+    return container_check(spec, err);
 }
 
 void container_tell(const char *dir, int what, const char *text)

@@ -3,7 +3,6 @@
 #ifndef DET_TASK_CONTAINER_H
 #define DET_TASK_CONTAINER_H
 
-#include "common/base/arena.h"
 #include "common/base/error.h"
 #include "common/task/taskspec.h"
 
@@ -11,7 +10,9 @@
 
 /* Completes an order by what only somebody within the container can know: its shell, and the files of its control
  * groups. Refuses a container whose mounts are not those that the agent has checked. */
-int container_prepare(struct taskspec *spec, struct arena *a, struct error *err);
+int container_prepare(struct taskspec *spec, struct error *err);
+/* The part of it for a supervisor that is outside: the shell and the mounts. */
+int container_check(struct taskspec *spec, struct error *err);
 
 /* Tells the agent how the start went (TASKSPEC_PIPE). Nothing happens if no agent waits. */
 void container_tell(const char *dir, int what, const char *text);

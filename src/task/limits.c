@@ -40,15 +40,16 @@ static const char *size_text(uint64_t bytes, struct arena *a)
 
 void limits_open(struct limits *l, const struct taskspec *spec, int supervisor_dir, int64_t now_us)
 {
+    bool in_container = taskspec_is_in_container(spec);
     *l = (struct limits){.spec = spec, .task_dir = -1, .pids_fd = -1};
     if (*spec->pids_file)
         l->pids_fd = open(spec->pids_file, O_RDONLY | O_CLOEXEC);
     /* In a container the task's directories are not beside the supervisor's: all of them are below its run directory.
      */
     if (spec->limit.disk_bytes)
-        l->task_dir = *spec->image ? open(CONTAINER_RUN_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        l->task_dir = in_container ? open(CONTAINER_RUN_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
                                    : openat(supervisor_dir, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    l->disk = (struct diskuse){.top = l->task_dir, .skip = *spec->image ? "" : "supervisor"};
+    l->disk = (struct diskuse){.top = l->task_dir, .skip = in_container ? "" : "supervisor"};
     l->measure_us = now_us + MEASURE_PAUSE_US;
 }
 

@@ -14,6 +14,7 @@
 #include "common/task/taskspec.h"
 #include "task/container.h"
 #include "task/find_python.h"
+#include "task/inside.h"
 #include "task/supervisor.h"
 
 #define EXIT_USAGE 2
@@ -26,7 +27,7 @@ static int print_usage(FILE *to)
     fprintf(
         to,
         "usage: determined-task [--adopt|--container|--look-for-python] DIRECTORY\n"
-        "       determined-task --environment\n"
+        "       determined-task --inside\n"
         "       determined-task --version\n\n"
         "Runs the task whose order lies in DIRECTORY and speaks to the agent over the socket there.\n"
         "Returns 0 once the task runs, or 3 if it could not be executed; the supervisor itself goes on in the background until the\n"
@@ -36,8 +37,8 @@ static int print_usage(FILE *to)
         "                     named pipe `ready` in DIRECTORY; the exit status is the task's\n"
         "  --look-for-python  start nothing: look, as the task's user, which Python the order in DIRECTORY\n"
         "                     would run with, and tell the agent on standard output\n"
-        "  --environment      print the variables that this program was started with, each with a NUL byte after it: in\n"
-        "                     a container, those of its image\n");
+        "  --inside           be the first process of a container whose supervisor is outside of it, and start the\n"
+        "                     entrypoint; the order comes over the socket that is the standard input\n");
     return to == stdout ? 0 : EXIT_USAGE;
 }
 
@@ -66,6 +67,7 @@ static int run_supervisor(const char *dir, bool adopt, int ready_fd)
     if (r == 0)
         r = detach_from_agent(dir, &err);
     if (r == 0) {
+        supervisor_await_start(s);
         char word = supervisor_has_task(s) ? READY : NOT_EXECUTED;
         ssize_t ignored = write(ready_fd, &word, 1); /* if nobody reads it, nothing is lost */
         (void)ignored;
@@ -126,31 +128,25 @@ static int answer_find_python(const char *dir)
     return 1;
 }
 
-static int print_environment(void)
-{
-    for (char **item = environ; *item; item++)
-        fwrite(*item, 1, strlen(*item) + 1, stdout);
-    return fflush(stdout) == 0 ? 0 : 1;
-}
-
 int main(int argc, char **argv)
 {
     bool looks = argc == 3 && strcmp(argv[1], "--look-for-python") == 0;
     bool in_container = argc == 3 && strcmp(argv[1], "--container") == 0;
     bool adopt = argc == 3 && strcmp(argv[1], "--adopt") == 0;
+    bool inside = argc == 2 && strcmp(argv[1], "--inside") == 0;
     if (argc == 2 && strcmp(argv[1], "--version") == 0) {
         puts("determined-task " DET_VERSION);
         return 0;
     }
-    if (argc == 2 && strcmp(argv[1], "--environment") == 0)
-        return print_environment();
     if (argc == 2 && strcmp(argv[1], "--help") == 0)
         return print_usage(stdout);
-    if ((argc != 2 && !adopt && !looks && !in_container) || argv[argc - 1][0] == '-')
+    if ((argc != 2 && !adopt && !looks && !in_container) || (argv[argc - 1][0] == '-' && !inside))
         return print_usage(stderr);
     log_init("determined-task", LOG_INFO, 0);
     /* The supervisor outlives the agent: a socket of the agent that stayed open here would look alive to the master. */
     close_range(3, ~0U, 0);
+    if (inside)
+        return inside_run();
     if (looks)
         return answer_find_python(argv[2]);
     if (in_container)

@@ -84,6 +84,8 @@ static int open_signals(struct supervisor *s, struct error *err)
 static void on_line(void *ctx, const struct task_line *line)
 {
     struct supervisor *s = ctx;
+    if (supervisor_take_cause(s, line))
+        return;
     if (!s->unsent_bytes)
         s->unsent_since_us = clock_monotonic_us();
     s->unsent_bytes += line->text_n + 32;
@@ -92,7 +94,7 @@ static void on_line(void *ctx, const struct task_line *line)
     spool_append(s->spool, line);
 }
 
-static void set_exit(struct supervisor *s, enum task_exit_kind kind, int code, int signo, const char *text)
+void supervisor_set_exit(struct supervisor *s, enum task_exit_kind kind, int code, int signo, const char *text)
 {
     s->exit = (struct task_exit){
         .kind = kind, .code = code, .signal = signo, .time_us = clock_now_us(), .text = arena_strdup(&s->arena, text)};
@@ -126,29 +128,40 @@ static int hold_locks(const struct taskspec *spec, struct error *err)
     return 0;
 }
 
+void supervisor_take_child(struct supervisor *s, const struct child *c)
+{
+    s->first = c->first;
+    s->output[0].fd = c->out;
+    s->output[1].fd = c->err;
+    s->has_children = true;
+}
+
 static void start_task(struct supervisor *s)
 {
     struct child c;
     int code = 0;
     cleanup_error struct error err = ERROR_INIT;
+    bool has_command = taskspec_has_command(&s->spec);
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-    if (hold_locks(&s->spec, &err) < 0 || (*s->spec.image && container_prepare(&s->spec, &s->arena, &err) < 0) ||
-        child_start(&s->spec, &c, &code, &err) < 0) {
+    if (hold_locks(&s->spec, &err) < 0 ||
+        (taskspec_is_in_container(&s->spec) && container_prepare(&s->spec, &err) < 0) ||
+        (has_command ? supervisor_start_container(s, &err) : child_start(&s->spec, &c, &code, &err)) < 0) {
         cleanup_strbuf struct strbuf text = STRBUF_INIT;
         strbuf_addf(&text, "ERROR: %s\n", error_msg(&err));
         line_framer_feed(&s->output[1].framer, text.s, text.n, clock_now_us());
-        set_exit(s, err.kind == ERR_INVALID ? TASK_EXIT_REFUSED : TASK_EXIT_START_FAILED, code, 0, error_msg(&err));
+        supervisor_set_exit(s, err.kind == ERR_INVALID ? TASK_EXIT_REFUSED : TASK_EXIT_START_FAILED, code, 0,
+                            error_msg(&err));
         spool_flush(s->spool, NULL); /* if this fails, the next turn of the loop tries again */
         record_exit(s);
         return;
     }
-    s->pid = c.pid;
-    s->first = c.first;
     limits_open(&s->limits, &s->spec, s->dir, clock_monotonic_us());
-    s->output[0].fd = c.out;
-    s->output[1].fd = c.err;
-    s->has_children = true;
-    log_info("task.start", "pid=%d", (int)c.pid);
+    if (!has_command) {
+        s->pid = c.pid;
+        s->executed = true;
+        supervisor_take_child(s, &c);
+    }
+    log_info("task.start", "pid=%d", (int)(has_command ? s->command.pid : c.pid));
 }
 
 /* Kills what a dead supervisor has left behind. These processes are nobody's children any more, and may fork meanwhile,
@@ -188,21 +201,22 @@ static void adopt_task(struct supervisor *s)
     }
     kill_left_behind(&s->spec);
     if (*s->spec.image) {
-        set_exit(s, TASK_EXIT_LOST, 137, SIGKILL,
-                 "the task's container ended before the task (somebody has stopped it, its engine was stopped, or the "
-                 "machine was restarted)");
+        supervisor_set_exit(
+            s, TASK_EXIT_LOST, 137, SIGKILL,
+            "the task's container ended before the task (somebody has stopped it, its engine was stopped, or the "
+            "machine was restarted)");
         record_exit(s);
         return;
     }
     /* Under an agent that is not root, a task can kill its own supervisor. Starting such a task again as if it had been
      * lost would not help, so its end counts as a failure of the task. */
     if (!s->spec.change_user && same_boot(&s->spec))
-        set_exit(
+        supervisor_set_exit(
             s, TASK_EXIT_SIGNALED, 137, SIGKILL,
             "the task's supervisor was killed; this agent is not root, so that a task can do that itself: it counts as a failure");
     else
-        set_exit(s, TASK_EXIT_LOST, 137, SIGKILL,
-                 "the task's supervisor ended before the task (killed, or the machine restarted)");
+        supervisor_set_exit(s, TASK_EXIT_LOST, 137, SIGKILL,
+                            "the task's supervisor ended before the task (killed, or the machine restarted)");
     record_exit(s);
 }
 
@@ -219,8 +233,9 @@ int supervisor_new(const char *dir, bool adopt, struct supervisor **ret, struct 
 {
     struct supervisor *s = must_calloc(1, sizeof(*s));
     s->path = path_join(dir, ".");
-    s->dir = s->signal_fd = s->limits.pids_fd = s->limits.task_dir = s->output[0].fd = s->output[1].fd = s->link.fd =
-        s->link.listener = -1;
+    s->phase = RUNNING;
+    s->dir = s->signal_fd = s->limits.pids_fd = s->limits.task_dir = s->output[0].fd = s->output[1].fd = s->command.fd =
+        s->link.fd = s->link.listener = -1;
     line_framer_init(&s->output[0].framer, TASK_STDOUT, on_line, s);
     line_framer_init(&s->output[1].framer, TASK_STDERR, on_line, s);
     if (open_directory(s, err) < 0 || load_spec(s, err) < 0 || open_spool(s, err) < 0 || open_signals(s, err) < 0 ||
@@ -240,7 +255,7 @@ int supervisor_new(const char *dir, bool adopt, struct supervisor **ret, struct 
 
 bool supervisor_has_task(const struct supervisor *s)
 {
-    return s->adopted || s->pid > 0;
+    return s->adopted || s->executed;
 }
 
 int supervisor_exit_code(const struct supervisor *s)
@@ -260,6 +275,8 @@ void supervisor_free(struct supervisor *s)
     limits_close(&s->limits);
     spool_free(s->spool);
     strbuf_release(&s->batch.line);
+    strbuf_release(&s->command.cause);
+    cleanup_close_p(&s->command.fd);
     cleanup_close_p(&s->signal_fd);
     cleanup_close_p(&s->dir);
     free(s->path);
@@ -292,8 +309,7 @@ static void read_output(struct supervisor *s, struct output *o)
         end_output(s, o);
 }
 
-/* Writes the reason into the task's own log. */
-static void tell_reason(struct supervisor *s, const char *why)
+void supervisor_tell_reason(struct supervisor *s, const char *why)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
     strbuf_addf(&text, "ERROR: %s\n", why);
@@ -306,15 +322,15 @@ static bool killed_for_memory(struct supervisor *s, int status)
     return failed && !s->killing && limits_out_of_memory(&s->limits) > 0;
 }
 
-static void on_entrypoint_gone(struct supervisor *s, int status)
+void supervisor_entrypoint_gone(struct supervisor *s, int status)
 {
     int64_t now = clock_monotonic_us();
     s->phase = DRAINING;
     s->drain_until_us = s->killing ? now : now + DRAIN_US;
     if (WIFEXITED(status))
-        set_exit(s, TASK_EXIT_EXITED, WEXITSTATUS(status), 0, "");
+        supervisor_set_exit(s, TASK_EXIT_EXITED, WEXITSTATUS(status), 0, "");
     else
-        set_exit(s, TASK_EXIT_SIGNALED, 128 + WTERMSIG(status), WTERMSIG(status), "");
+        supervisor_set_exit(s, TASK_EXIT_SIGNALED, 128 + WTERMSIG(status), WTERMSIG(status), "");
     if (s->ended_for) {
         s->exit.text = s->ended_for;
     } else if (s->stopped_outside && !s->killing) {
@@ -322,13 +338,13 @@ static void on_entrypoint_gone(struct supervisor *s, int status)
         s->exit.kind = TASK_EXIT_LOST;
         s->exit.text = "the task's container was stopped from outside, by its engine (which does so when it is started "
                        "again, unless it has been told otherwise: live-restore) or by somebody at this machine";
-        tell_reason(s, s->exit.text);
+        supervisor_tell_reason(s, s->exit.text);
     } else if (killed_for_memory(s, status)) {
         s->exit.text = limits_memory_text(&s->limits, &s->arena);
         /* otherwise the kernel killed another process of the task, and the entrypoint has reacted to that */
         if (s->exit.code == 128 + SIGKILL)
             s->exit.kind = TASK_EXIT_OUT_OF_MEMORY;
-        tell_reason(s, s->exit.text);
+        supervisor_tell_reason(s, s->exit.text);
     }
 }
 
@@ -337,8 +353,10 @@ static void reap_children(struct supervisor *s)
     int status;
     pid_t pid;
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-        if (pid == s->pid)
-            on_entrypoint_gone(s, status);
+        if (pid == s->pid && !taskspec_has_command(&s->spec))
+            supervisor_entrypoint_gone(s, status);
+        else if (pid == s->command.pid)
+            supervisor_command_gone(s, status);
         else if (pid == s->first)
             s->first = 0;
     s->has_children = !(pid < 0 && errno == ECHILD);
@@ -372,6 +390,10 @@ void supervisor_signal(struct supervisor *s, int signo)
         s->killing = true;
         s->kill_at_us = s->kill_wait_us = 0;
         s->drain_until_us = 0;
+    } else if (s->phase == STARTING) {
+        s->command.early_signal = signo;
+    } else if (s->phase == RUNNING && taskspec_has_command(&s->spec)) {
+        supervisor_signal_container(s, signo);
     } else if (s->phase == RUNNING) {
         kill(-s->pid, signo);
     }
@@ -385,7 +407,7 @@ static void take_signals(struct supervisor *s)
             continue;
         /* Who has no process id here is outside of the container. A task may send signals, too, but cannot make its own
          * failure that of the machine by them. */
-        if (*s->spec.image && i.ssi_pid == 0 && s->phase == RUNNING)
+        if (taskspec_is_in_container(&s->spec) && i.ssi_pid == 0 && s->phase == RUNNING)
             s->stopped_outside = true;
         supervisor_signal(s, (int)i.ssi_signo);
     }
@@ -399,7 +421,7 @@ static void check_limits(struct supervisor *s)
     s->ended_for = limits_exceeded(&s->limits, clock_monotonic_us(), &s->arena);
     if (!s->ended_for)
         return;
-    tell_reason(s, s->ended_for);
+    supervisor_tell_reason(s, s->ended_for);
     supervisor_signal(s, SIGKILL);
 }
 
@@ -409,6 +431,11 @@ static void explain_missing(struct supervisor *s)
 {
     int p[2];
     bool wanted = s->missing.name[0] && s->exit.code != 0 && !s->killing && !s->ended_for;
+    if (wanted && taskspec_has_command(&s->spec)) {
+        supervisor_explain_in_container(s);
+        s->missing.name[0] = 0;
+        return;
+    }
     if (!wanted || pipe2(p, O_CLOEXEC | O_NONBLOCK) < 0)
         return;
     pid_t pid = fork();
@@ -438,7 +465,7 @@ static void advance_task(struct supervisor *s)
     bool drained = s->phase == DRAINING && (outputs_ended(s) || clock_monotonic_us() >= s->drain_until_us);
     if (s->killing || drained)
         kill_all(s);
-    if (all_over(s))
+    if (all_over(s) && !supervisor_find_blame(s))
         explain_missing(s);
     cleanup_error struct error err = ERROR_INIT;
     if (spool_flush(s->spool, &err) < 0)
@@ -475,15 +502,16 @@ static int poll_timeout_ms(const struct supervisor *s)
 static void run_turn(struct supervisor *s)
 {
     bool full = spool_full(s->spool);
-    struct pollfd p[6] = {
+    struct pollfd p[] = {
         {.fd = s->link.listener, .events = POLLIN},
         {.fd = s->link.fd, .events = (short)(POLLIN | (s->link.out.n ? POLLOUT : 0))},
         {.fd = s->signal_fd, .events = POLLIN},
         {.fd = full ? -1 : s->output[0].fd, .events = POLLIN},
         {.fd = full ? -1 : s->output[1].fd, .events = POLLIN},
         {.fd = s->phase == RUNNING && !s->killing ? s->limits.pids_fd : -1, .events = POLLPRI},
+        {.fd = s->command.fd, .events = POLLIN},
     };
-    if (poll(p, 6, poll_timeout_ms(s)) < 0)
+    if (poll(p, sizeof(p) / sizeof(p[0]), poll_timeout_ms(s)) < 0)
         return;
     if (p[1].revents)
         agentlink_receive(&s->link, supervisor_hear, s);
@@ -491,11 +519,19 @@ static void run_turn(struct supervisor *s)
         s->greeted = false;
     if (p[2].revents)
         take_signals(s);
+    if (p[6].revents)
+        supervisor_hear_container(s);
     for (int i = 0; i < 2; i++)
         if (!full && s->output[i].fd >= 0 && (p[3 + i].revents || (s->phase == DRAINING && !s->has_children)))
             read_output(s, &s->output[i]);
     advance_task(s);
     supervisor_talk(s);
+}
+
+void supervisor_await_start(struct supervisor *s)
+{
+    while (s->phase == STARTING)
+        run_turn(s);
 }
 
 int supervisor_run(struct supervisor *s, struct error *err)

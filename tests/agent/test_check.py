@@ -4,10 +4,12 @@ import pathlib
 import socket
 import struct
 import subprocess
+import tempfile
 
 import pytest
 from support.cluster import BUILD, SANITIZED, Cluster
 from support.fake_engine import INFO, FakeEngine
+from support.namespaces import NO_USER_NAMESPACES, NOBODY, need
 from support.ports import free_port
 
 SHIM = BUILD / "tests/support/clock_shim.so"
@@ -24,12 +26,12 @@ def cluster(tmp_path_factory):
 def check(cluster, tmp_path):
     """Returns a function that runs the check: check(option="value", env={…}) → (status, lines by the thing that was looked at)."""
 
-    def run(env=None, **options):
+    def run(env=None, prefix=(), **options):
         options = {"master_host": "127.0.0.1", "master_port": cluster.port, "data_dir": tmp_path / "agent", "container_runtime": "process",
                    "slot_type": "cpu", "token": "some-token", **options}
         words = [f"--{key.replace('_', '-')}={value}" for key, value in options.items() if value is not None]
         plain = {k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")}
-        done = subprocess.run([BUILD / "determined-agent", "check", *words], capture_output=True, text=True, timeout=60, check=False,
+        done = subprocess.run([*prefix, BUILD / "determined-agent", "check", *words], capture_output=True, text=True, timeout=60, check=False,
                               env={**plain, **(env or {})})
         found, last = {}, None
         for line in done.stdout.splitlines():
@@ -117,13 +119,23 @@ def test_apptainer_is_looked_for_on_path(check, tmp_path):
     assert status != 0 and f"no program apptainer on PATH ({tmp_path})" in found["containers"] and "install it" in found["containers"]
     (tmp_path / "apptainer").write_text("#!/bin/sh\n")
     (tmp_path / "apptainer").chmod(0o755)
-    _, found = check(container_runtime="apptainer", container_images_trusted=True, env={"PATH": str(tmp_path)})
+    _, found = check(container_runtime="apptainer", env={"PATH": str(tmp_path)})
     assert found["containers"].startswith("ok") and str(tmp_path / "apptainer") in found["containers"]
-    status, found = check(container_runtime="apptainer", env={"PATH": str(tmp_path)})
-    if os.geteuid() == 0:
-        assert status != 0 and "this agent is root" in found["containers"] and "as an ordinary user" in found["containers"]
-    else:
-        assert found["containers"].startswith("ok")
+
+
+def test_apptainer_needs_user_namespaces_or_a_setuid_starter(check):
+    need("nobody")
+    with tempfile.TemporaryDirectory() as directory:
+        os.chmod(directory, 0o755)
+        program = pathlib.Path(directory, "apptainer")
+        program.write_text("#!/bin/sh\n")
+        program.chmod(0o755)
+        keys = {"container_runtime": "apptainer", "data_dir": f"{directory}/agent", "env": {"PATH": f"{directory}:{os.environ['PATH']}"}}
+        status, found = check(prefix=NO_USER_NAMESPACES, **keys)
+        assert status != 0 and "sysctl -w user.max_user_namespaces" in found["containers"], found
+        assert "container_setuid_starter: true" in found["containers"], found
+        assert check(prefix=NO_USER_NAMESPACES, container_setuid_starter="true", **keys)[1]["containers"].startswith("ok")
+        assert check(prefix=NOBODY, **keys)[1]["containers"].startswith("ok")
 
 
 def test_a_machine_without_python_or_driver(check, tmp_path):

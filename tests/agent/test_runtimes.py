@@ -43,7 +43,7 @@ class World:
         self.master = Master()
         keys = {} if runtime == "process" else {"task_program": engines.static_supervisor(BUILD)}
         if runtime == "apptainer":
-            keys |= {"container_images_dir": str(self.place / "images"), "container_images_trusted": True}
+            keys |= {"container_images_dir": str(self.place / "images")}
         elif runtime != "process":
             keys["container_socket"] = self.engine.socket
         self.agent = Agent(self.master, self.place / "agent", container_runtime=self.runtime, **keys)

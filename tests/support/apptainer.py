@@ -5,6 +5,7 @@ with the binds made. What it does not know of the command line is an error, so t
     engine = apptainer.Apptainer("apptainer")     # or engines.Missing
     engine.path       # a directory for PATH
     engine.calls()    # the command lines so far, lists of words
+    engine.runs()     # who ran containers, and how: {"uid": …, "no_new_privs": …, "words": …, "environment": …} each
 """
 import json
 import os
@@ -16,11 +17,11 @@ import tempfile
 from support import engines
 
 PROGRAM = r'''#!/usr/bin/env python3
-import io, json, os, pathlib, shlex, shutil, sys, tarfile, time
+import ctypes, io, json, os, pathlib, pwd, shlex, shutil, sys, tarfile, time
 
 HERE = pathlib.Path(__file__).resolve().parent
 NAME = pathlib.Path(__file__).name.upper()
-FLAGS = {"--cleanenv", "--no-home", "--pid", "--no-init", "--ipc", "--writable-tmpfs", "--nv", "--rocm", "--net"}
+FLAGS = {"--userns", "--cleanenv", "--no-home", "--pid", "--no-init", "--ipc", "--writable-tmpfs", "--nv", "--rocm", "--net"}
 VALUES = {"--no-mount", "--pwd", "--network", "--network-args", "--add-caps", "--bind", "--env"}
 
 
@@ -62,10 +63,18 @@ def options(words):
 
 
 def run(words):
+    given = list(words)
     flags, values = options(words)
-    if (HERE / "who").exists():
-        with open(HERE / "who", "a") as f:
-            f.write(f"{os.geteuid()}\n")
+    status = dict(line.split(":\t", 1) for line in pathlib.Path("/proc/self/status").read_text().splitlines() if ":\t" in line)
+    with open(HERE / "runs", "a") as f:
+        f.write(json.dumps({"uid": os.geteuid(), "gid": os.getegid(), "groups": os.getgroups(), "words": given, "environment": dict(os.environ),
+                            "no_new_privs": int(status["NoNewPrivs"]), "limit": pathlib.Path("/proc/self/cgroup").read_text()}) + "\n")
+    try:
+        user = pwd.getpwuid(os.geteuid())
+    except KeyError:
+        fatal(f"Couldn't determine user account information: user: unknown userid {os.geteuid()}")
+    while (HERE / "stall").exists():
+        time.sleep(0.05)
     if (HERE / "broken").exists():
         fatal("Failed to create user namespace: user namespace disabled")
     if (HERE / "no-layer").exists() and "--writable-tmpfs" in flags:
@@ -80,7 +89,7 @@ def run(words):
     variables = ["LD_LIBRARY_PATH=/.singularity.d/libs", f"{NAME}_CONTAINER={image}", "HOME=/root", "PATH=/usr/sbin:/usr/bin:/sbin:/bin"]
     script = ["set -e", f"cd {root}", "mount --make-rprivate /", f"mount -t tmpfs -o mode=755 tmpfs {root}", f"cd {root}"]
     if image.is_dir():
-        script.append(f"cp -a {shlex.quote(str(image))}/. .")
+        script.append(f"cp -dR --preserve=mode,links {shlex.quote(str(image))}/. .")
     else:
         try:
             with tarfile.open(image) as tar:
@@ -88,9 +97,9 @@ def run(words):
         except tarfile.TarError:
             fatal(f"while handling {image}: image format not recognized")
         script.append(f"tar -xf {shlex.quote(str(image))}")
-    script += ["mkdir -p dev proc sys", "mount -t tmpfs -o mode=755 tmpfs dev", "mkdir dev/shm dev/pts", "mount --rbind /sys sys"]
-    for device in ("null", "zero", "full", "random", "urandom", "tty"):
-        script.append(f"touch dev/{device}; mount --bind /dev/{device} dev/{device}")
+    script += ["mkdir -p dev proc sys", "mount --rbind /dev dev", "mount --rbind /sys sys"]
+    entry = shlex.quote(":".join([user.pw_name, "x", str(user.pw_uid), str(user.pw_gid), "", user.pw_dir, user.pw_shell]))
+    script.append(f"[ ! -e etc/passwd ] || echo {entry} >>etc/passwd")
     if "--pid" in flags:
         script.append("mount -t proc proc proc")
     for option, value in values:
@@ -105,7 +114,8 @@ def run(words):
             variables.append(value)
     if "--writable-tmpfs" not in flags:
         script.append("mount -o remount,bind,ro .")
-    script.append("exec chroot . " + shlex.join(["/run/determined.task" if command[0] == "/run/determined.task" else command[0], *command[1:]]))
+    enter = [sys.executable, str(HERE / pathlib.Path(__file__).name), "--become", str(os.geteuid()), str(os.getegid())]
+    script.append("exec " + shlex.join([*(["chroot", "."] if os.geteuid() == 0 else enter), *command]))
     environment = dict(v.split("=", 1) for v in variables)
     environment["STAND_IN"] = "1"
     place = {**os.environ, "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"} if "--cleanenv" not in flags else environment
@@ -117,7 +127,24 @@ def run(words):
     os.execv(shutil.which("unshare"), words)
 
 
+def become(uid, gid, *command):
+    """Within the container's user namespace, whose root mounts: becomes the user again, with no capability, as Apptainer does."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(0x10000000) != 0:  # CLONE_NEWUSER
+        fatal(f"while becoming uid {uid}: {os.strerror(ctypes.get_errno())}")
+    for file, text in (("setgroups", "deny"), ("uid_map", f"{uid} 0 1"), ("gid_map", f"{gid} 0 1")):
+        pathlib.Path("/proc/self", file).write_text(text)
+    os.chroot(".")
+    if os.path.isdir("/.singularity.d/env"):  # scripts of the image, which are sourced before anything else
+        command = ("/bin/sh", "-c", 'for f in /.singularity.d/env/*.sh; do . "$f"; done; exec "$@"', "sh", *command)
+    os.execv(command[0], command)
+
+
 def main(words):
+    if words[:1] == ["--become"]:
+        become(*words[1:])
+    if words[:2] == ["--quiet", "exec"]:
+        words = words[1:]
     with open(HERE / "calls", "a") as f:
         f.write(json.dumps(words) + "\n")
     if words == ["--version"]:
@@ -149,8 +176,9 @@ class Apptainer:
         self.program.chmod(0o755)
         for directory in ("registry", "root"):
             (self.dir / directory).mkdir()
-        (self.dir / "calls").touch()
-        (self.dir / "calls").chmod(0o666)  # agents of ordinary users write there, too
+        for file in ("calls", "runs"):
+            (self.dir / file).touch()
+            (self.dir / file).chmod(0o666)  # ordinary users write there, too
         self.add_images()
 
     def image_file(self, name):
@@ -169,6 +197,9 @@ class Apptainer:
     def calls(self, command=None):
         lines = [json.loads(line) for line in (self.dir / "calls").read_text().splitlines()]
         return [words for words in lines if command in (None, words[0])]
+
+    def runs(self):
+        return [json.loads(line) for line in (self.dir / "runs").read_text().splitlines()]
 
     def _processes(self):
         """(process id, id of the task) of each process of a container."""

@@ -155,10 +155,14 @@ int apptainer_check(const struct container_order *o, struct error *err)
     return 0;
 }
 
-char **apptainer_exec_words(const char *program, const struct container_order *o, const char *mark, struct arena *a)
+char **apptainer_exec_words(const char *program, const struct container_order *o, bool in_user_namespace,
+                            const char *mark, struct arena *a)
 {
     struct word_list w = {.arena = a};
-    add_two(&w, program, "exec");
+    add_two(&w, program, "--quiet");
+    add(&w, "exec");
+    if (in_user_namespace)
+        add(&w, "--userns");
     add_separation(&w);
     add(&w, "--writable-tmpfs");
     add_gpus(&w, o);
@@ -172,19 +176,6 @@ char **apptainer_exec_words(const char *program, const struct container_order *o
     add(&w, o->image);
     for (char *const *word = o->argv; *word; word++)
         add(&w, *word);
-    return w.item;
-}
-
-char **apptainer_environment_words(const char *program, const char *image, const char *task_program, const char *target,
-                                   struct arena *a)
-{
-    struct word_list w = {.arena = a};
-    struct container_mount m = {.source = task_program, .target = target, .read_only = true};
-    add_two(&w, program, "exec");
-    add_separation(&w);
-    add_bind(&w, &m);
-    add_two(&w, image, target);
-    add(&w, "--environment");
     return w.item;
 }
 

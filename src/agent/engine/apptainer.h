@@ -28,12 +28,10 @@ const char *apptainer_find(const char *name, const char *path, struct arena *a);
 
 /* Checks that the command line can say what the order asks for. ERR_INVALID: it cannot. */
 int apptainer_check(const struct container_order *o, struct error *err);
-/* The words of the command that runs o->argv in a container of o->image, a path. `mark` is the value of
- * APPTAINER_MARK. */
-char **apptainer_exec_words(const char *program, const struct container_order *o, const char *mark, struct arena *a);
-/* The words of a command that prints the variables of an image, by our supervisor's --environment. */
-char **apptainer_environment_words(const char *program, const char *image, const char *task_program, const char *target,
-                                   struct arena *a);
+/* The words of the command that runs o->argv in a container of o->image, a path; in_user_namespace: without its program
+ * that is setuid. `mark` is the value of APPTAINER_MARK. */
+char **apptainer_exec_words(const char *program, const struct container_order *o, bool in_user_namespace,
+                            const char *mark, struct arena *a);
 char **apptainer_pull_words(const char *program, const char *file, const char *reference, struct arena *a);
 
 /* Credentials of a registry, {"username": …, "password": …}, as variables for a pull: "NAME=value", none or two. */

@@ -7,6 +7,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/must.h"
+#include "common/task/command_cause.h"
 
 enum {
     INSPECT_TIMEOUT_S = 60,
@@ -44,11 +45,6 @@ void image_name_split(const char *name, struct arena *a, const char **ret_from, 
     const char *cut = at ? at : colon;
     *ret_from = cut ? arena_strndup(a, name, (size_t)(cut - name)) : name;
     *ret_tag = cut ? cut + 1 : "latest";
-}
-
-bool image_is_disk_full(const char *reason)
-{
-    return strcasestr(reason, "no space left on device") || strcasestr(reason, "disk quota exceeded");
 }
 
 /* ---- talking to whoever waits ------------------------------------------------------------------------------------ */
@@ -177,7 +173,7 @@ static void on_pulled(void *ctx, struct json_object *body, const struct error *e
         return;
     }
     const struct error *cause = err ? err : &f->failed;
-    if (image_is_disk_full(error_msg(cause))) {
+    if (cause_is_disk_full(error_msg(cause))) {
         error_set(&why, ERR_UNAVAILABLE,
                   "the image %s cannot be pulled: %s; make room on this machine where %s keeps its images",
                   f->order.name, error_msg(cause), f->engine->name);

@@ -34,9 +34,6 @@ void image_fetch_cancel(struct image_fetch *f); /* on_done is not called */
 
 /* Whether a text has the form of an image's name. Names become parts of URLs, so nothing else is let through. */
 bool image_name_is_good(const char *name);
-/* Whether a pull failed because a disk of this machine has no room: by the words of the engine, which has no code for
- * it. A registry or an image may say the same words (docs/security.md). */
-bool image_is_disk_full(const char *reason);
 /* Splits a name into what the API calls fromImage and tag: "a/b:1" into "a/b" and "1"; without a tag it is "latest". */
 void image_name_split(const char *name, struct arena *a, const char **ret_from, const char **ret_tag);
 

@@ -257,11 +257,3 @@ void program_wait_cancel(struct program_wait *w)
     if (w)
         wait_free(w);
 }
-
-void program_status_describe(int status, struct strbuf *out)
-{
-    if (WIFSIGNALED(status))
-        strbuf_addf(out, "signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
-    else
-        strbuf_addf(out, "exit status %d", WEXITSTATUS(status));
-}

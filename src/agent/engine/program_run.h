@@ -44,7 +44,4 @@ struct program_wait *program_wait_start(struct loop *l, pid_t pid, int64_t patie
                                         void *ctx);
 void program_wait_cancel(struct program_wait *w);
 
-/* "exit status 3", "signal 9 (Killed)" */
-void program_status_describe(int status, struct strbuf *out);
-
 #endif

@@ -1,10 +1,9 @@
 #include "agent/python/environment_key.h"
 
-#include <openssl/evp.h>
 #include <string.h>
 
-#include "common/base/hex.h"
 #include "common/base/strbuf.h"
+#include "common/system/sha256_digits.h"
 
 /* Increased when an environment with the same content has to be made anew. */
 #define FORMAT 1
@@ -19,7 +18,6 @@ static void add(struct strbuf *b, const char *text)
 void environment_key(const struct environment_content *c, char ret[ENVIRONMENT_KEY_LENGTH + 1])
 {
     cleanup_strbuf struct strbuf b = STRBUF_INIT;
-    unsigned char digest[EVP_MAX_MD_SIZE];
     strbuf_addf(&b, "%d;", FORMAT);
     add(&b, c->interpreter);
     add(&b, c->version);
@@ -28,6 +26,5 @@ void environment_key(const struct environment_content *c, char ret[ENVIRONMENT_K
     add(&b, c->base);
     for (size_t i = 0; i < c->list_n; i++)
         add(&b, c->list[i]);
-    EVP_Digest(b.s, b.n, digest, NULL, EVP_sha256(), NULL);
-    hex_encode(digest, ENVIRONMENT_KEY_LENGTH / 2, ret);
+    sha256_digits(b.s, b.n, ENVIRONMENT_KEY_LENGTH / 2, ret);
 }

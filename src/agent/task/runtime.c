@@ -25,21 +25,6 @@ int runtime_check_name(const char *name, struct error *err)
                      name);
 }
 
-/* Apptainer sources the scripts in an image's /.singularity.d/env as the user that its command runs as, and executes
- * programs of the image on the way there. The supervisor, which gives up the rights of root, comes after that. It has
- * to be root's: the agent reads files that only it may have written (docs/security.md). */
-int runtime_check_trust(const struct agent_config *c, struct error *err)
-{
-    if (geteuid() != 0 || !is_command(c->container_runtime) || c->images_trusted)
-        return 0;
-    return error_set(
-        err, ERR_PRECONDITION,
-        "container_runtime is %s, and this agent is root: %s would run scripts of every image as root, before "
-        "a task becomes its owner's account. Run the agent as an ordinary user. Only if you trust the makers "
-        "of all images that your users can name with this machine, set container_images_trusted: true",
-        c->container_runtime, c->container_runtime);
-}
-
 const struct runtime *runtime_of_containers(const struct agent_config *c)
 {
     return is_command(c->container_runtime) ? &runtime_apptainer : &runtime_container;

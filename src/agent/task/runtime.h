@@ -3,8 +3,8 @@
  *
  * An operation has up to two halves. What may block (files, programs) runs on a worker thread: one after the other for
  * one task, at the same time for several tasks. What asks a container engine runs on the loop's thread, and waits there
- * for nothing. What follows the start is the same in every runtime, and therefore not here: determined-task is the
- * first process of the task, and its socket, in the task's directory, reports output and exit and takes signals
+ * for nothing. What follows the start is the same in every runtime, and therefore not here: determined-task
+ * starts the task, and its socket, in the task's directory, reports output and exit and takes signals
  * (agent/task/supervisor.h).
  *
  *   [ask_image] ─▶ prepare ─▶ [rendezvous] ─▶ start ─▶ [ask_start] ─▶ …socket… ─▶ [ask_removal] ─▶ cleanup
@@ -40,7 +40,6 @@ struct runtime_task {
     const struct image_facts *image; /* of the task's container */
     const char *runtime_id;          /* what the engine calls the container; NULL or "": it is not known */
     const char *image_file;          /* of Apptainer: the file or directory that its command runs */
-    pid_t command_pid;               /* of Apptainer: the command below which the container runs; 0: none, or unknown */
     struct taskspec_place *place;    /* the mounts of its container, as they were checked */
     size_t place_n;
     const atomic_bool *agent_stops; /* set when the agent is to end: a worker then gives up what it waits for */
@@ -106,9 +105,6 @@ void runtime_ask_cancel(struct runtime_ask *ask);
 
 /* Checks the value of container_runtime. If this build lacks the runtime, the error says which it has. */
 int runtime_check_name(const char *name, struct error *err);
-/* Refuses a runtime that would give the makers of images the rights of root on this machine, unless the configuration
- * says that they are trusted. */
-int runtime_check_trust(const struct agent_config *c, struct error *err);
 /* The runtime of the tasks that run in containers. */
 const struct runtime *runtime_of_containers(const struct agent_config *c);
 /* Whether a task is to run in a container, if an engine answers. */

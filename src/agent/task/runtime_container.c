@@ -223,10 +223,6 @@ int runtime_container_start(struct runtime_task *t, struct error *err)
     spec.place = t->place;
     spec.place_n = t->place_n;
     spec.passwd_line = t->account.change ? passwd_line(t) : "";
-    spec.oom_file = t->cgroup.oom_file;
-    spec.pids_file = t->cgroup.pids_file;
-    if (t->engine->by_command && geteuid() == 0)
-        spec.shm_bytes = (uint64_t)runtime_shm_bytes(t);
     if (mkfifo(pipe, 0600) < 0)
         return error_errno(err, "cannot make %s", pipe);
     return runtime_write_spec(t, &spec, err);
@@ -314,7 +310,8 @@ void container_list_mounts(struct runtime_task *t, struct container_order *o)
     if (!mounts_at(m, n, "/tmp"))
         m[n++] = (struct container_mount){.source = t->dir.tmp, .target = "/tmp"};
     m[n++] = (struct container_mount){.source = t->dir.run, .target = TASKENV_RUN_DIR};
-    m[n++] = (struct container_mount){.source = t->dir.supervisor, .target = CONTAINER_SUPERVISOR};
+    if (!t->engine->by_command) /* there the supervisor is outside of the container */
+        m[n++] = (struct container_mount){.source = t->dir.supervisor, .target = CONTAINER_SUPERVISOR};
     m[n++] = (struct container_mount){.source = t->config->task_program,
                                       .target = CONTAINER_PROGRAM,
                                       .read_only = true};

@@ -270,6 +270,8 @@ void task_signal(struct task *t, int signo)
         task_start_forget(t->rt);
         task_release_python(t);
         task_end_killed(t);
+    } else if (t->ask && t->sm.state == TASK_STARTING && signo == SIGKILL) {
+        task_kill_starting(t);
     } else if (signo != SIGKILL) {
         t->pending_signal = signo;
     }

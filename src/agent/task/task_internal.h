@@ -99,6 +99,8 @@ void task_watch_profile(struct task *t); /* watches for requests of system metri
 void task_tell_record(struct task *t);
 /* Connects to the task's supervisor. If there is none, a new supervisor adopts what is left. */
 void task_attach(struct task *t);
+/* Sends SIGKILL to a task whose start is asked of an engine. */
+void task_kill_starting(struct task *t);
 
 /* task_container.c */
 void task_find_image(struct task *t); /* finds an engine and the task's image; then task_prepare() */

@@ -102,6 +102,18 @@ void task_adopt_left(struct task *t)
     task_submit(t, t->agent->pool, t->rt->runtime->adopt, on_adopted);
 }
 
+/* A container may take long to start, or hang. Its supervisor may be there already; if not, it hears of the kill as
+ * soon as the task is started (task_attach()). */
+void task_kill_starting(struct task *t)
+{
+    struct supervisor *s;
+    const struct supervisor_handler none = {0}; /* nothing is heard, as this ends at once */
+    if (supervisor_connect(t->agent->loop, t->rt->dir.supervisor, 0, &none, &s, NULL) < 0)
+        return;
+    supervisor_signal(s, SIGKILL);
+    supervisor_free(s);
+}
+
 void task_attach(struct task *t)
 {
     struct supervisor_handler h = {.on_logs = on_logs,

@@ -4,8 +4,9 @@
 
 #include "common/base/bytes.h"
 
-#define MAGIC 0x35535444u /* "DTS5" */
+#define MAGIC 0x36535444u /* "DTS6" */
 /* Orders of older agents, whose tasks may still run. */
+#define MAGIC_WITHOUT_COMMAND 0x35535444u   /* "DTS5" */
 #define MAGIC_WITHOUT_SHM 0x34535444u       /* "DTS4" */
 #define MAGIC_WITHOUT_CONTAINER 0x33535444u /* "DTS3" */
 #define MAGIC_WITHOUT_LOCKS 0x32535444u     /* "DTS2" */
@@ -15,6 +16,7 @@
 #define OWN_TERMINALS 4u
 #define OWN_PROCESSES 8u
 #define MEMORY_ASKED 16u
+#define COMMAND_MAY_GAIN 32u
 #define READ_ONLY 1u /* flags of a mount */
 #define MAKE_SOURCE 2u
 
@@ -51,7 +53,7 @@ void taskspec_encode(const struct taskspec *s, struct strbuf *out)
     put_string(out, s->cwd);
     bytes_u32(out, (s->change_user ? CHANGE_USER : 0u) | (s->isolated ? ISOLATED : 0u) |
                        (s->own_terminals ? OWN_TERMINALS : 0u) | (s->own_processes ? OWN_PROCESSES : 0u) |
-                       (s->limit.memory_asked ? MEMORY_ASKED : 0u));
+                       (s->limit.memory_asked ? MEMORY_ASKED : 0u) | (s->command_may_gain ? COMMAND_MAY_GAIN : 0u));
     bytes_u32(out, s->uid);
     bytes_u32(out, s->gid);
     bytes_u32(out, (uint32_t)s->group_n);
@@ -87,6 +89,9 @@ void taskspec_encode(const struct taskspec *s, struct strbuf *out)
     put_string(out, s->passwd_line);
     bytes_u32(out, s->terminal_gid);
     bytes_u64(out, s->shm_bytes);
+    put_strings(out, s->command);
+    put_strings(out, s->command_env);
+    put_strings(out, s->probe);
 }
 
 static void get_mounts(struct cursor *c, struct arena *a, struct taskspec *s)
@@ -121,8 +126,8 @@ int taskspec_decode(const void *data, size_t n, struct arena *a, struct taskspec
     struct cursor c = cursor_of(data, n);
     struct taskspec s = {.image = "", .engine = "", .passwd_line = ""};
     uint32_t magic = cursor_u32(&c);
-    if (magic != MAGIC && magic != MAGIC_WITHOUT_SHM && magic != MAGIC_WITHOUT_CONTAINER &&
-        magic != MAGIC_WITHOUT_LOCKS)
+    if (magic != MAGIC && magic != MAGIC_WITHOUT_COMMAND && magic != MAGIC_WITHOUT_SHM &&
+        magic != MAGIC_WITHOUT_CONTAINER && magic != MAGIC_WITHOUT_LOCKS)
         return error_set(err, ERR_INVALID, "not a task order (or one of another version)");
     s.argv = get_strings(&c, a);
     s.env = get_strings(&c, a);
@@ -133,6 +138,7 @@ int taskspec_decode(const void *data, size_t n, struct arena *a, struct taskspec
     s.own_terminals = flags & OWN_TERMINALS;
     s.own_processes = flags & OWN_PROCESSES;
     s.limit.memory_asked = flags & MEMORY_ASKED;
+    s.command_may_gain = flags & COMMAND_MAY_GAIN;
     s.uid = cursor_u32(&c);
     s.gid = cursor_u32(&c);
     s.group_n = cursor_count(&c, sizeof(uint32_t));
@@ -154,16 +160,31 @@ int taskspec_decode(const void *data, size_t n, struct arena *a, struct taskspec
     s.drop_capabilities = cursor_u64(&c);
     if (magic != MAGIC_WITHOUT_LOCKS)
         s.lock = get_strings(&c, a);
-    if (magic == MAGIC || magic == MAGIC_WITHOUT_SHM) {
+    if (magic == MAGIC || magic == MAGIC_WITHOUT_COMMAND || magic == MAGIC_WITHOUT_SHM) {
         get_container(&c, a, &s);
         s.terminal_gid = cursor_u32(&c);
     }
-    if (magic == MAGIC)
+    if (magic == MAGIC || magic == MAGIC_WITHOUT_COMMAND)
         s.shm_bytes = cursor_u64(&c);
+    if (magic == MAGIC) {
+        s.command = get_strings(&c, a);
+        s.command_env = get_strings(&c, a);
+        s.probe = get_strings(&c, a);
+    }
     if (!cursor_done(&c) || !s.argv[0])
         return error_set(err, ERR_INVALID, "a damaged task order");
     *ret = s;
     return 0;
+}
+
+bool taskspec_has_command(const struct taskspec *s)
+{
+    return s->command && *s->command;
+}
+
+bool taskspec_is_in_container(const struct taskspec *s)
+{
+    return *s->image && !taskspec_has_command(s);
 }
 
 const char *taskspec_env(const struct taskspec *s, const char *name)

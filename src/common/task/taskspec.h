@@ -39,6 +39,10 @@ struct taskspec_place {
 #define TASKSPEC_PIPE "ready"
 enum { TASKSPEC_TOLD_READY = 'R', TASKSPEC_TOLD_NOT_EXECUTED = 'N', TASKSPEC_TOLD_FAILED = 'E' };
 
+/* In the value of a variable: here stands the value that the image gives the variable. Only somebody within the
+ * container knows it (task/inside.h). */
+#define TASKSPEC_OF_IMAGE "${determined:image}"
+
 /* Exit status of determined-task when the supervisor serves, but the task could not be executed: its exit says why. */
 #define TASKSPEC_NOT_EXECUTED 3
 
@@ -88,10 +92,19 @@ struct taskspec {
     /* Files that the supervisor keeps locked, shared, until the task has ended: Python environments that the task uses
      * are not removed meanwhile. NULL-terminated. */
     char **lock;
-    /* "" for a task that is a process of the machine. Otherwise the supervisor is the first process of a container of
-     * this image, and whatever is a mount of the task was mounted by the container's engine. */
+    /* "" for a task that is a process of the machine. Otherwise the task runs in a container of this image, whose first
+     * process is determined-task: without a `command` as the supervisor itself, and whatever is a mount of the task was
+     * mounted by the container's engine; with one see there. */
     const char *image;
     const char *engine; /* name of that engine */
+    /* The words of a command that makes the container and executes `determined-task --inside` there; none: a service
+     * has made the container. The supervisor stays outside, and runs the command as the task's user, with command_env,
+     * in what `mount`, `own_terminals`, `own_processes` and `shm_bytes` say. */
+    char **command, **command_env;
+    char **probe; /* the same command for an image with nothing in it; none: there is no such image */
+    /* The command is started without no_new_privs, because it has to get rights by a program that is setuid. What it
+     * starts has no_new_privs all the same. */
+    bool command_may_gain;
     struct taskspec_place *place;
     size_t place_n;
     const char
@@ -104,6 +117,9 @@ struct taskspec {
 void taskspec_encode(const struct taskspec *s, struct strbuf *out);
 /* Strings and arrays live in the arena. */
 int taskspec_decode(const void *data, size_t n, struct arena *a, struct taskspec *ret, struct error *err);
+/* Whether the supervisor itself runs in the task's container. */
+bool taskspec_is_in_container(const struct taskspec *s);
+bool taskspec_has_command(const struct taskspec *s);
 /* The value of a variable of the task; "" if unset. */
 const char *taskspec_env(const struct taskspec *s, const char *name);
 

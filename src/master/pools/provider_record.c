@@ -2,14 +2,13 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <openssl/evp.h>
 #include <string.h>
 
 #include "common/base/cleanup.h"
-#include "common/base/hex.h"
 #include "common/base/percent.h"
 #include "common/system/files.h"
 #include "common/system/log.h"
+#include "common/system/sha256_digits.h"
 
 enum { RECORD_MAX = 1 << 20, HASH_BYTES = 8, KEYS_MAX = 5 };
 
@@ -31,7 +30,6 @@ static const char *directory_of(const char *data_dir, struct arena *a)
 static const char *hash_of(struct json_object *provider, struct arena *a)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
-    unsigned char digest[EVP_MAX_MD_SIZE];
     char *hex = arena_array(a, char, 2 * HASH_BYTES + 1);
     const char *type = json_get_text(provider, "type", a);
     strbuf_adds(&text, type);
@@ -40,8 +38,7 @@ static const char *hash_of(struct json_object *provider, struct arena *a)
             struct json_object *v = json_member(provider, places[i].key[k]);
             strbuf_addf(&text, "\n%s", v ? json_object_to_json_string_ext(v, JSON_C_TO_STRING_PLAIN) : "");
         }
-    EVP_Digest(text.s, text.n, digest, NULL, EVP_sha256(), NULL);
-    hex_encode(digest, HASH_BYTES, hex);
+    sha256_digits(text.s, text.n, HASH_BYTES, hex);
     return hex;
 }
 

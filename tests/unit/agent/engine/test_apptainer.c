@@ -16,7 +16,7 @@ static struct container_order plain_order(void)
 static const char *options_of(const struct container_order *o, struct arena *a)
 {
     cleanup_strbuf struct strbuf line = STRBUF_INIT;
-    char **words = apptainer_exec_words("apptainer", o, "/tasks/1", a);
+    char **words = apptainer_exec_words("apptainer", o, false, "/tasks/1", a);
     bool on = false;
     for (; *words && strcmp(*words, o->image) != 0; words++) {
         if (on)
@@ -31,7 +31,9 @@ static void test_apptainer__a_container_has_nothing_of_the_agents_environment(vo
     cleanup_arena struct arena a = ARENA_INIT;
     struct container_order o = plain_order();
     static const char *const expected[] = {"apptainer",
+                                           "--quiet",
                                            "exec",
+                                           "--userns",
                                            "--cleanenv",
                                            "--no-home",
                                            "--no-mount",
@@ -47,7 +49,7 @@ static void test_apptainer__a_container_has_nothing_of_the_agents_environment(vo
                                            "/images/a.sif",
                                            "/program",
                                            "word"};
-    char **words = apptainer_exec_words("apptainer", &o, "/tasks/1", &a);
+    char **words = apptainer_exec_words("apptainer", &o, true, "/tasks/1", &a);
     for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++)
         assert_string_equal(words[i], expected[i]);
     assert_null(words[sizeof(expected) / sizeof(expected[0])]);

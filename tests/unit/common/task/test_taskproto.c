@@ -139,6 +139,10 @@ static void test_taskspec__comes_back_and_refuses_every_shorter_form(void **stat
         .place = (struct taskspec_place[]){{"/data", 7, UINT64_MAX}},
         .place_n = 1,
         .passwd_line = "ada:x:7:7::/:/bin/sh",
+        .command = (char *[]){"apptainer", "exec", NULL},
+        .command_env = (char *[]){"HOME=/", NULL},
+        .probe = (char *[]){"apptainer", NULL},
+        .command_may_gain = true,
     };
     struct strbuf out = STRBUF_INIT;
     struct arena a = ARENA_INIT;
@@ -165,8 +169,31 @@ static void test_taskspec__comes_back_and_refuses_every_shorter_form(void **stat
     assert_true(got.limit.memory_bytes == 7 && got.limit.memory_asked);
     assert_true(got.own_processes && !got.isolated && got.shm_bytes == s.shm_bytes);
     assert_string_equal(got.passwd_line, s.passwd_line);
+    assert_string_equal(got.command[1], "exec");
+    assert_string_equal(got.command_env[0], "HOME=/");
+    assert_null(got.probe[1]);
+    assert_true(got.command_may_gain && taskspec_has_command(&got) && !taskspec_is_in_container(&got));
+    got.command[0] = NULL;
+    assert_true(!taskspec_has_command(&got) && taskspec_is_in_container(&got));
     for (size_t n = 0; n < out.n; n++)
         assert_int_equal(taskspec_decode(out.s, n, &a, &got, NULL), -1);
+    arena_release(&a);
+    strbuf_release(&out);
+}
+
+/* A supervisor that was started before an update of the agent runs on, and what it has left is adopted by a new one. */
+static void test_taskspec__of_an_older_agent_is_read(void **state)
+{
+    struct taskspec s = {
+        .argv = (char *[]){"sh", NULL}, .cwd = "/", .image = "a/b:1", .engine = "apptainer", .shm_bytes = 5};
+    struct strbuf out = STRBUF_INIT;
+    struct arena a = ARENA_INIT;
+    struct taskspec got;
+    taskspec_encode(&s, &out);
+    out.n -= 3 * sizeof(uint32_t); /* it ended before the commands, of which there are none here */
+    out.s[3] = '5';
+    assert_int_equal(taskspec_decode(out.s, out.n, &a, &got, NULL), 0);
+    assert_true(got.shm_bytes == 5 && !taskspec_has_command(&got) && taskspec_is_in_container(&got));
     arena_release(&a);
     strbuf_release(&out);
 }
@@ -179,6 +206,7 @@ int main(void)
         cmocka_unit_test(test_decoder__refuses_what_cannot_be_a_frame),
         cmocka_unit_test(test_decoder__survives_damage),
         cmocka_unit_test(test_taskspec__comes_back_and_refuses_every_shorter_form),
+        cmocka_unit_test(test_taskspec__of_an_older_agent_is_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
