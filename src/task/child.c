@@ -262,7 +262,7 @@ static void __attribute__((noreturn)) become_task(const struct taskspec *spec, b
     bool own_tmp = enter_mounts(spec, refusal, status);
     drop_from_bounding_set(spec);
     become_user(spec, status);
-    /* This comes after the change of user, which would clear it. */
+    /* PR_SET_PDEATHSIG comes after the change of user, which would clear it. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         fail(status, "cannot set no_new_privs", NULL);

@@ -108,7 +108,7 @@ const struct wire_cluster_message *cluster_message_shown(struct req *r)
     if (!now || now->start_time > r->now_us || is_over(now, r->now_us))
         return NULL;
     struct wire_cluster_message *copy = arena_dup(&r->arena, now, sizeof(*now));
-    copy->message = arena_strdup(&r->arena, now->message); /* it may change before the reply is encoded */
+    copy->message = arena_strdup(&r->arena, now->message); /* the text may change before the reply is encoded */
     return copy;
 }
 

@@ -19,7 +19,7 @@
 /* Signal handlers need these. */
 static struct {
     bool keys;             /* standard input is a terminal, whose settings were changed */
-    struct termios before; /* its settings before */
+    struct termios before; /* the terminal's settings before */
     volatile sig_atomic_t resized;
 } state;
 

@@ -318,7 +318,7 @@ static void check_members(struct validation *w, const struct schema_key *key, st
             validate_value(w, member ? member : key->item, value);
             strbuf_truncate(&w->path, length);
         } else if (open && key->check) {
-            continue; /* its own check looks into it */
+            continue; /* the key's own check looks into this member */
         } else if (open) {
             length = enter_member(w, name);
             check_untyped(w, value);
@@ -447,7 +447,7 @@ static void validate_value(struct validation *w, const struct schema_key *key, s
         return;
     }
     int before = w->problems->n;
-    bool untyped = (key->types & SCHEMA_MAP) && !key->item; /* its own check checks its content */
+    bool untyped = (key->types & SCHEMA_MAP) && !key->item; /* the key's own check checks the content */
     check_typed(w, key, v);
     if (key->check && w->phase != SCHEMA_PARTIAL && (untyped || w->problems->n == before))
         run_named_check(w, key, v);

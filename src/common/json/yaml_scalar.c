@@ -88,7 +88,7 @@ static bool is_int(const char *s, struct json_object **ret)
     if (errno && base != 10)
         return false;
     if (errno)
-        *ret = json_new_double((negative ? -1 : 1) * strtod(s, NULL)); /* it does not fit into 64 bits */
+        *ret = json_new_double((negative ? -1 : 1) * strtod(s, NULL)); /* the number does not fit into 64 bits */
     else if (negative)
         *ret = u <= (unsigned long long)INT64_MAX + 1 ? json_object_new_int64((int64_t)(0 - u))
                                                       : json_new_double(-(double)u);

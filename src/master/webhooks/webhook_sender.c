@@ -192,7 +192,7 @@ static void sent(void *job)
 {
     struct sending *x = job;
     struct webhook_sender *s = x->of;
-    if (atomic_load(&s->stopping) && !x->delivered) { /* it was not given its time; the next master sends it */
+    if (atomic_load(&s->stopping) && !x->delivered) { /* the message was not given its time; the next master sends it */
         sending_free(x);
         return;
     }
