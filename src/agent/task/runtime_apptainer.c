@@ -576,7 +576,7 @@ static void on_begin_start(void *ctx)
                                                            : words,
                                   .env = environment_with(&mark, 1, &t->arena),
                                   .output_path = arena_printf(&t->arena, "%s/" COMMAND_LOG, t->dir.supervisor)};
-    /* It is opened for writing as well: then the first process finds a reader, and its end is no end of file. */
+    /* The pipe is opened for writing as well: then the first process finds a reader, and its end is no end of file. */
     ask->ready_fd = open(arena_printf(&t->arena, "%s/" TASKSPEC_PIPE, t->dir.supervisor),
                          O_RDWR | O_NONBLOCK | O_CLOEXEC);
     if (ask->ready_fd < 0 || run_command(ask, &order, on_line, on_command_end, &err) < 0) {
