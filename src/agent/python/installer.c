@@ -4,6 +4,7 @@
 #include <strings.h>
 
 #include "common/base/cleanup.h"
+#include "common/base/utf8.h"
 #include "common/base/word_list.h"
 
 #define CAUSE_MAX 400 /* bytes of the programs' own words that a sentence repeats */
@@ -215,8 +216,7 @@ static void add_line(const char *line, struct strbuf *ret)
         if (strncmp(line, marks[i], strlen(marks[i])) == 0)
             line += strlen(marks[i]);
     strbuf_add(&text, line, strcspn(line, "\r\n"));
-    if (text.n > CAUSE_MAX)
-        strbuf_truncate(&text, CAUSE_MAX);
+    strbuf_truncate(&text, utf8_cut(strbuf_str(&text), text.n, CAUSE_MAX));
     while (text.n > 0 && (text.s[text.n - 1] == '.' || text.s[text.n - 1] == ' '))
         strbuf_truncate(&text, text.n - 1);
     installer_hide_passwords(strbuf_str(&text), &shown);

@@ -1,5 +1,6 @@
 #include "api/accounts/password.h"
 #include "common/base/hex.h"
+#include "common/base/utf8.h"
 
 #include <argon2.h>
 #include <openssl/crypto.h>
@@ -40,15 +41,6 @@ int password_wire_form(const char *password, bool is_hashed, struct arena *a, co
     return 0;
 }
 
-/* The number of characters. In UTF-8, each character has exactly one byte that is not a continuation byte. */
-static size_t count_characters(const char *s)
-{
-    size_t n = 0;
-    for (; *s; s++)
-        n += ((unsigned char)*s & 0xc0) != 0x80;
-    return n;
-}
-
 static bool is_hash(const char *s)
 {
     return strlen(s) == WIRE_HASH_CHARS && strspn(s, "0123456789abcdef") == WIRE_HASH_CHARS;
@@ -69,9 +61,9 @@ int password_check_new(const char *password, bool is_hashed, size_t min, const c
                          "isHashed is true, but the password is not the client's hash of one: %d hexadecimal digits in "
                          "lower case",
                          WIRE_HASH_CHARS);
-    if (!is_hashed && count_characters(password) < min)
+    if (!is_hashed && utf8_count(password) < min)
         return error_set(err, ERR_INVALID, "the password has %zu characters, it must have %zu or more",
-                         count_characters(password), min);
+                         utf8_count(password), min);
     if (is_hashed ? is_hash_of(password, username) : strcasecmp(password, username) == 0)
         return error_set(err, ERR_INVALID, "the password must not be the user's name");
     return 0;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/cleanup.h"
+#include "common/base/utf8.h"
 #include "common/config/schema.h"
 #include "common/config/schema_checks.h"
 
@@ -85,10 +86,7 @@ static void describe_value(struct json_object *v, struct strbuf *out)
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
     json_print(v, &text);
     if (text.n > 60) {
-        size_t cut = 57;
-        while (cut > 0 && ((unsigned char)text.s[cut] & 0xc0) == 0x80)
-            cut--;
-        strbuf_truncate(&text, cut);
+        strbuf_truncate(&text, utf8_cut(text.s, text.n, 57));
         strbuf_adds(&text, "...");
     }
     strbuf_addf(out, ": %s", strbuf_str(&text));
