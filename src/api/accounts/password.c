@@ -1,11 +1,11 @@
 #include "api/accounts/password.h"
 #include "common/base/hex.h"
 #include "common/base/utf8.h"
+#include "common/system/random.h"
 
 #include <argon2.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
-#include <openssl/rand.h>
 #include <string.h>
 #include <strings.h>
 
@@ -76,8 +76,8 @@ int password_store_form(const char *wire, char ret[PASSWORD_STORED_MAX], struct 
         return 0;
     }
     unsigned char salt[SALT_BYTES];
-    if (RAND_bytes(salt, sizeof(salt)) != 1)
-        return error_set(err, ERR_INTERNAL, "the system gives no random bytes");
+    if (random_bytes(salt, sizeof(salt), err) < 0)
+        return -1;
     int rc = argon2id_hash_encoded(ARGON_PASSES, ARGON_KIB, ARGON_LANES, wire, strlen(wire), salt, sizeof(salt),
                                    HASH_BYTES, ret, PASSWORD_STORED_MAX);
     if (rc != ARGON2_OK)
@@ -104,8 +104,8 @@ int password_generate(char ret[17], struct error *err)
 {
     static const char *const classes[] = {"ABCDEFGHJKLMNPQRSTUVWXYZ", "abcdefghijkmnopqrstuvwxyz", "23456789"};
     unsigned char bytes[32];
-    if (RAND_bytes(bytes, sizeof(bytes)) != 1)
-        return error_set(err, ERR_INTERNAL, "the system gives no random bytes");
+    if (random_bytes(bytes, sizeof(bytes), err) < 0)
+        return -1;
     for (int i = 0; i < 16; i++) {
         /* The first three characters guarantee one of each class. 16 characters of at least 4.5 bits have
          * more than 75 bits. */

@@ -1,23 +1,13 @@
 #include "api/webhooks/webhook_events.h"
 
-#include <openssl/rand.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "api/webhooks/webhook_payload.h"
 #include "api/webhooks/webhook_rules.h"
-#include "common/base/hex.h"
 #include "common/system/log.h"
+#include "common/system/random.h"
 #include "store/webhooks/webhooks.h"
-
-int webhook_new_uuid(char ret[WEBHOOK_UUID_MAX], struct error *err)
-{
-    unsigned char random[UUID_BYTES];
-    if (RAND_bytes(random, sizeof(random)) != 1)
-        return error_set(err, ERR_INTERNAL, "the system gives no random bytes");
-    uuid_encode(random, ret);
-    return 0;
-}
 
 /* A webhook whose receiver has been away for long has this many messages at most; further events are not told it. */
 enum { WAITING_MAX = 1000 };
@@ -34,9 +24,9 @@ struct news {
 static int add_message(struct store *db, const struct store_webhook *h, const struct news *n, struct error *err)
 {
     cleanup_strbuf struct strbuf body = STRBUF_INIT;
-    char event_id[WEBHOOK_UUID_MAX];
+    char event_id[UUID_TEXT_MAX];
     int64_t waiting;
-    if (store_webhook_deliveries_waiting(db, h->id, &waiting, err) < 0 || webhook_new_uuid(event_id, err) < 0)
+    if (store_webhook_deliveries_waiting(db, h->id, &waiting, err) < 0 || random_uuid(event_id, err) < 0)
         return -1;
     if (waiting >= WAITING_MAX) {
         log_warning("webhook.full", "webhook=%d waiting=%lld %s=%s action=not_told", h->id, (long long)waiting, n->kind,
