@@ -68,9 +68,9 @@ class Machines:
 
     def runs(self, place):
         process = self.processes.get(place.name)
-        if process and process.poll() is not None:
-            return False
-        try:
+        if process:
+            return process.poll() is None
+        try:  # another run of this program has launched the machine
             return b"determined-agent" in pathlib.Path(f"/proc/{(place / 'pid').read_text()}/cmdline").read_bytes()
         except OSError:
             return False
