@@ -24,6 +24,16 @@ static void test_compare__sorts_texts_by_their_bytes(void **state)
     assert_string_equal(text[4], "\xc3\xa4");
 }
 
+static void test_compare__a_directory_is_followed_by_its_members(void **state)
+{
+    (void)state;
+    assert_true(compare_paths("a", "a/b") < 0);
+    assert_true(compare_paths("a/b", "a-b") < 0);
+    assert_true(compare_paths("a.c", "a/z") > 0);
+    assert_true(compare_paths("a/\xc3\xa4", "a/z") > 0);
+    assert_int_equal(compare_paths("a/b", "a/b"), 0);
+}
+
 static void test_compare__a_text_is_one_of_the_words(void **state)
 {
     (void)state;
@@ -38,6 +48,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_compare__sorts_numbers_however_far_apart),
         cmocka_unit_test(test_compare__sorts_texts_by_their_bytes),
+        cmocka_unit_test(test_compare__a_directory_is_followed_by_its_members),
         cmocka_unit_test(test_compare__a_text_is_one_of_the_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
