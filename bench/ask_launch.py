@@ -159,7 +159,7 @@ def in_turns(commands, path, env):
         for run in runs:
             if run.wait():
                 for other in runs:
-                    other.kill()  # it would wait for its turn for ever
+                    other.kill()  # the other run would wait for its turn for ever
                 raise RuntimeError(f"{run.args} ended with status {run.returncode}")
     return [[float(word) * 1000 for word in (path / f"batch_s.{me}").read_text().split()] for me in range(2)]
 

@@ -21,7 +21,7 @@ def one_request_cpu_us(cluster, headers):
 
 
 def kept_connections(cluster):
-    """That many, each after one request. A client's context is shared, as in any client."""
+    """CONNECTIONS connections, each after one request. They share the client's TLS context, as in any client."""
     made = []
     for _ in range(CONNECTIONS):
         connection = socket.create_connection(("127.0.0.1", cluster.port))

@@ -9,6 +9,7 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 from support.cluster import Cluster  # noqa: E402
+from support.machines import machines, need_namespaces  # noqa: E402
 
 # Files whose trials have several processes on this very machine: two masters would give them the same ports.
 TASK_PORTS = {"test_examples.py", "test_framework_examples.py", "test_launchers.py"}
@@ -52,6 +53,14 @@ def master(tmp_path_factory):
         cluster.start_master()
         cluster.login()
         yield cluster
+
+
+@pytest.fixture(scope="module")
+def hosts():
+    """Three hosts that are network namespaces, shared by the tests of a module (support/hosts.py)."""
+    need_namespaces()
+    with machines(3) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")

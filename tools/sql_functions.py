@@ -198,5 +198,5 @@ def source(functions):
 
 
 def inner_declarations(functions):
-    """Those that only the store calls."""
+    """Declarations of the functions that only the store calls."""
     return [f.declaration() for f in functions if not f.function.startswith("store_")]

@@ -283,7 +283,7 @@ class Row:
         lines.append(f"struct {self.name} {{")
         for member in self.members:
             if isinstance(member, Item) and ("." in member.field or member.by):
-                continue # it is declared beside (also: …)
+                continue # such a member is declared beside (also: …)
             text = member if isinstance(member, str) else member.declaration()
             comment = "" if isinstance(member, str) else member.comment
             lines.append(f"    {text}" + (f" /* {comment} */" if comment else ""))

@@ -36,7 +36,7 @@ class Machines:
             place = self.directory / name
             place.mkdir()
             config = place / "agent.json"
-            config.touch(mode=0o600)  # it holds the agents' token
+            config.touch(mode=0o600)  # the configuration holds the agents' token
             config.write_text(json.dumps({**question["agent"], "agent_id": name}))
             with open(place / "agent.log", "w") as log:
                 process = subprocess.Popen(

@@ -123,7 +123,7 @@ def _something_is_injected() -> bool:
 def _say_all() -> None:
     """Run what was registered for the end, and write out what waits in buffers."""
     with contextlib.suppress(Exception):
-        # This prints the traceback of a handler that fails.
+        # _run_exitfuncs() prints the traceback of a handler that fails.
         atexit._run_exitfuncs()  # not ours: nothing public runs the handlers
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):

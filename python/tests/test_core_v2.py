@@ -190,7 +190,7 @@ def test_a_run_that_is_killed__is_told_as_failed(master, tmp_path, monkeypatch):
     from determined.experimental import Determined
 
     session = Determined()._session
-    assert _journal.sync(session) == (0, 0, 1, [])  # it goes on: hands off
+    assert _journal.sync(session) == (0, 0, 1, [])  # the program still writes its journal: hands off
     process.send_signal(signal.SIGKILL)
     process.wait()
     with open(next((tmp_path / "journals").glob("*.journal")), "a") as f:

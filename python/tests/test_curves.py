@@ -4,17 +4,10 @@ import logging
 
 import torch
 import trials
+from event_files import points_of
 
 from determined import pytorch
 from determined._training import _curves
-
-
-def points_of(directory):
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
-    events = EventAccumulator(str(directory))
-    events.Reload()
-    return {tag: [(e.step, e.value) for e in events.Scalars(tag)] for tag in events.Tags()["scalars"]}
 
 
 def train(**init):

@@ -10,7 +10,7 @@ import pytest
 
 from tests.conftest import PROGRAMS, PYTHON
 
-# Its __del__ is called when the interpreter takes modules apart, and by nothing else.
+# Left.__del__() is called when the interpreter takes modules apart, and by nothing else.
 PROGRAM = """
 import atexit, ctypes, sys, threading, time
 from determined import _process

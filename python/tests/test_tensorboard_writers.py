@@ -4,20 +4,13 @@ import numpy as np
 import pytest
 import torch
 import trials
+from event_files import points_of
 
 from determined import core, experimental, pytorch, tensorboard
 from determined.tensorboard.metric_writers.pytorch import TorchWriter
 from determined.tensorboard.metric_writers.tensorflow import TFWriter
 
 WRITERS = [TFWriter, TorchWriter]
-
-
-def points_of(directory):
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
-    events = EventAccumulator(str(directory))
-    events.Reload()
-    return {tag: [(e.step, e.value) for e in events.Scalars(tag)] for tag in events.Tags()["scalars"]}
 
 
 @pytest.mark.parametrize("writer_class", WRITERS)

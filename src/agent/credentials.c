@@ -201,7 +201,7 @@ void credentials_take_certificate(struct credentials *c, const char *pem, const 
 {
     cleanup_error struct error err = ERROR_INIT;
     if (*c->config->pinned_name && strcmp(c->pins, fingerprint) == 0)
-        return; /* it is the one of the last connection */
+        return; /* the master shows the certificate of the last connection */
     if (dir_make(c->config->data_dir, 0711, &err) < 0 ||
         file_write(c->config->tls_cert, pem, strlen(pem), 0644, &err) < 0)
         log_error("link.certificate_not_saved", "error=%s consequence=\"tasks cannot be fetched from the master\"",

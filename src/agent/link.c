@@ -114,8 +114,9 @@ static void connect_now(void *ctx)
     cleanup_strbuf struct strbuf bearer = STRBUF_INIT;
     struct credentials *own = &k->credentials;
     credentials_choose(own);
+    /* A certificate belongs to a key: an agent that joins anew gets another one. */
     if (own->kind != CREDENTIAL_KEY)
-        own_certificate_forget(&k->certificate); /* it belongs to the key: an agent that joins anew gets another one */
+        own_certificate_forget(&k->certificate);
     const char *certificate = own_certificate_file(&k->certificate);
     cleanup_free char *url = link_url(k);
     strbuf_addf(&bearer, "Authorization: Bearer %s", own->shown);

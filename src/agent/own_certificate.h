@@ -26,7 +26,8 @@ int own_certificate_load(struct own_certificate *c, const struct agent_config *c
 void own_certificate_release(struct own_certificate *c);
 /* The file to show to the master; NULL: there is none. */
 const char *own_certificate_file(const struct own_certificate *c);
-void own_certificate_forget(struct own_certificate *c); /* it is not shown any more; the next one replaces it */
+/* The certificate is not shown any more; the next one replaces it. */
+void own_certificate_forget(struct own_certificate *c);
 /* Removes a file that is not shown, because the agent gets a new key: the file belongs to an earlier key, or to another
  * id, and after a restart it would be shown beside the new key. */
 void own_certificate_drop_leftover(const struct own_certificate *c);

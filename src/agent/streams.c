@@ -207,7 +207,7 @@ void agent_streams_task_over(struct agent_streams *all, const char *container_id
         if (strcmp(p->container_id, container_id) != 0)
             continue;
         if (p->join && !stream_join_finish(p->join, why))
-            continue; /* it ends by itself: nobody writes to it any more */
+            continue; /* the join ends by itself: nobody writes to it any more */
         if (!p->join) {
             byte_stream_drop(p->to_port);
             mux_link_refuse(p->to_master, why);

@@ -46,9 +46,9 @@ struct api_services {
     void *ctx;
     struct pool *readers, *workers; /* each thread of `readers` has a read-only struct store * as its worker context */
     struct pool *lookups;           /* one thread, which reads the store and runs large lookups */
-    struct pool *transfers;         /* its threads may wait for disks and networks; they have no store */
+    struct pool *transfers;         /* threads that may wait for disks and networks, and have no store */
     struct pool *passwords;         /* one thread, which reads the store and hashes passwords */
-    struct pool *directory;         /* its threads wait for the directory; NULL: ldap.enabled is off */
+    struct pool *directory;         /* threads that wait for the directory; NULL: ldap.enabled is off */
     void (*submit_write)(void *ctx, int (*work)(struct store *db, void *job, struct error *err),
                          void (*done)(void *job, const struct error *err), void *job);
     bool (*admits_writes)(void *ctx, struct error *err);
@@ -69,7 +69,8 @@ struct api_services {
                                 const char *token); /* whether this is the token with which new agents join */
     /* whether this is the token with which metrics are read */
     bool (*collector_token_matches)(void *ctx, const char *token);
-    const char *(*agent_peer)(void *ctx, const char *agent_id); /* its address; NULL: it is not connected */
+    /* the agent's address; NULL: the agent is not connected */
+    const char *(*agent_peer)(void *ctx, const char *agent_id);
     /* whether this is the agent's own key; *ret_pool: the only pool that it is good for, or "" */
     bool (*agent_key_matches)(void *ctx, const char *agent_id, const char *key, const char **ret_pool);
     int (*check_agent_id)(void *ctx, const char *agent_id, struct error *err);

@@ -281,7 +281,7 @@ struct core_queue_change {
 enum core_instance_state {
     INSTANCE_PENDING, /* asked for */
     INSTANCE_RUNNING,
-    INSTANCE_ENDING, /* it runs, but the provider has said that it takes the machine back in a moment */
+    INSTANCE_ENDING, /* the machine runs, but its provider takes it back in a moment */
     INSTANCE_STOPPED,
 };
 struct core_instance {
@@ -310,7 +310,7 @@ struct core_event {
          * from now on. Trials that have completed are not run again, except the only trial of a single-trial
          * experiment. All other trials run again from their latest checkpoints when the searcher asks for them. */
         struct {
-            const struct core_restored_experiment *experiment; /* its snapshot is not used */
+            const struct core_restored_experiment *experiment; /* the snapshot in it is not used */
             const struct trial_row *trial;
             size_t trial_n;
             bool rerun_completed;
@@ -516,7 +516,7 @@ struct core_effect {
         const struct experiment_row *experiment;
         const struct trial_row *trial;
         const struct task_row *task;
-        const struct launched_row *launched; /* its description is NULL unless it is inserted */
+        const struct launched_row *launched; /* the description is NULL unless the row is inserted */
         const struct allocation_row *allocation;
         const struct container_row *container;
         const struct agent_row *agent;

@@ -3,7 +3,6 @@
  * owner only, and says so once. The file is there before the server listens: whoever has seen /health answer can read
  * it. Hashing takes its time, so it happens afterwards; logins that come meanwhile wait. */
 #include <openssl/crypto.h>
-#include <openssl/rand.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,11 +13,9 @@
 #include "api/rights/permissions.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
-#include "common/base/hex.h"
 #include "common/base/must.h"
 #include "common/system/files.h"
 #include "common/system/log.h"
-#include "master/commands/data_dir.h"
 #include "master/master.h"
 #include "store/functions.h"
 
@@ -225,42 +222,6 @@ void accounts_make_first(struct master *m)
         api_accounts_ready(m->api, NULL);
     else if (pool_submit(m->passwords, hash_first, store_first, f, &f->err) < 0)
         store_first(f);
-}
-
-/* ---- the agents' token ------------------------------------------------------------------------------------------- */
-
-static int make_agent_token(const char *path, char ret[128], struct error *err)
-{
-    unsigned char raw[32];
-    if (RAND_bytes(raw, sizeof(raw)) != 1)
-        return error_set(err, ERR_INTERNAL, "the system gives no random bytes");
-    hex_encode(raw, sizeof(raw), ret);
-    return file_write(path, ret, strlen(ret), 0600, err);
-}
-
-int accounts_agent_token(struct master *m, char ret[128], struct error *err)
-{
-    const char *given = config_str(m->config, "security.agent_token");
-    if (given && *given) {
-        if (strlen(given) >= 128)
-            return error_set(err, ERR_INVALID, "security.agent_token has more than 127 bytes");
-        memcpy(ret, given, strlen(given) + 1);
-        return 0;
-    }
-    cleanup_free char *path = must_asprintf("%s/" DATA_DIR_AGENT_TOKEN, m->data_dir);
-    cleanup_strbuf struct strbuf text = STRBUF_INIT;
-    cleanup_error struct error missing = ERROR_INIT;
-    if (file_read(path, 127, &text, &missing) < 0) {
-        if (missing.kind == ERR_NOT_FOUND)
-            return make_agent_token(path, ret, err);
-        error_move(err, &missing);
-        return -1;
-    }
-    snprintf(ret, 128, "%.*s", (int)strcspn(strbuf_str(&text), "\r\n"), strbuf_str(&text));
-    if (!*ret)
-        return error_set(err, ERR_INVALID, "%s is empty; write the agents' token into it or remove it for a new one",
-                         path);
-    return 0;
 }
 
 /* ---- the token of collectors of metrics -------------------------------------------------------------------------- */

@@ -1,7 +1,6 @@
 /* determined-master: reads its configuration, builds the parts, runs the loop, tears down. */
 #include <fcntl.h>
 #include <malloc.h>
-#include <openssl/rand.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,11 +14,11 @@
 #include "api/pipeline/identity.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
-#include "common/base/hex.h"
 #include "common/base/must.h"
 #include "common/system/files.h"
 #include "common/system/log.h"
 #include "common/system/log_ring.h"
+#include "common/system/random.h"
 #include "master/agents/agent_certificates.h"
 #include "master/agents/agent_hub.h"
 #include "master/agents/agent_keys.h"
@@ -77,15 +76,6 @@ static int open_data_dir(struct master *m, struct error *err)
     return data_dir_lock(m->data_dir, &m->lock_fd, err);
 }
 
-static int uuid_new(char ret[UUID_TEXT_MAX], struct error *err)
-{
-    unsigned char b[UUID_BYTES];
-    if (RAND_bytes(b, sizeof(b)) != 1)
-        return error_set(err, ERR_INTERNAL, "the system gives no random bytes");
-    uuid_encode(b, ret);
-    return 0;
-}
-
 /* Fails if a restore into the data directory was not finished. Without this check the master would start with an empty
  * store, as if the restore had succeeded. */
 static int expect_no_half_restore(const struct master *m, struct error *err)
@@ -122,7 +112,8 @@ static int open_store(struct master *m, struct error *err)
     if (store_open(m->db_place, normal ? STORE_DURABLE_NORMAL : STORE_DURABLE_FULL, &m->db, err) < 0)
         return -1;
     char proposal[37], *master_id = arena_alloc(&m->texts, 37);
-    if (uuid_new(proposal, err) < 0 || uuid_new(master_id, err) < 0 || store_next_epoch(m->db, &m->info.epoch, err) < 0)
+    if (random_uuid(proposal, err) < 0 || random_uuid(master_id, err) < 0 ||
+        store_next_epoch(m->db, &m->info.epoch, err) < 0)
         return -1;
     if (store_begin(m->db, err) < 0 || store_cluster_id(m->db, proposal, &m->texts, &m->info.cluster_id, err) < 0 ||
         store_heartbeat_set(m->db, m->started_us, err) < 0 || store_commit(m->db, err) < 0)
@@ -189,8 +180,8 @@ static int build_core(struct master *m, struct error *err)
     struct core_opts opts;
     core_options(m, &opts);
     api_defaults_of_config(m, &opts, &m->defaults);
-    if (RAND_bytes((unsigned char *)&opts.seed, sizeof(opts.seed)) != 1)
-        return error_set(err, ERR_INTERNAL, "the system gives no random bytes");
+    if (random_bytes(&opts.seed, sizeof(opts.seed), err) < 0)
+        return -1;
     m->core = core_new(&opts);
     m->core_timer = loop_timer_new(m->loop, on_core_timer, m);
     return 0;
@@ -204,7 +195,8 @@ static int build_api(struct master *m, struct error *err)
         return error_set(err, ERR_NO_MEMORY, "no memory for the agents");
     if (api_new(m->loop, &services, &m->info, &m->defaults, m->core, &m->api, err) < 0)
         return -1;
-    return accounts_agent_token(m, m->agent_token, err) < 0
+    return data_dir_secret(m->config, "security.agent_token", DATA_DIR_AGENT_TOKEN, m->agent_token,
+                           sizeof(m->agent_token), err) < 0
                ? -1
                : accounts_collector_token(m->config, m->collector_token, err);
 }

@@ -106,11 +106,8 @@ int accounts_prepare_first(struct master *m, struct error *err);
 void accounts_make_first(struct master *m);
 void accounts_drop_first(
     struct master *m); /* frees first accounts that were prepared and not made, because the start failed */
-/* Finds the agents' token: the configured one, otherwise the one in the data directory, which is made at the first
- * start. */
-int accounts_agent_token(struct master *m, char ret[128], struct error *err);
-int accounts_collector_token(const struct config *c, char ret[128],
-                             struct error *err); /* reads observability.token_file; "" if it is not set */
+/* Reads observability.token_file; "" if it is not set. */
+int accounts_collector_token(const struct config *c, char ret[128], struct error *err);
 
 /* core_options.c: makes the pools and defaults for the core and the API from the configuration. */
 void core_options(struct master *m, struct core_opts *ret);

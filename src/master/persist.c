@@ -101,7 +101,7 @@ static int store_row(struct store *db, const struct core_effect *e, int64_t now_
         return store_resources(db, e, err);
     case CORE_TASK_LOG:
         return store_log(db, e, now_us, err);
-    case CORE_EXPERIMENT_STATE: /* its row comes before it */
+    case CORE_EXPERIMENT_STATE: /* the experiment's row comes before this effect */
         return webhook_state_changed(db, e->state.experiment_id, run_state_name(e->state.to), webhook_base_url, now_us,
                                      err);
     default:

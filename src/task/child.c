@@ -251,7 +251,7 @@ static bool enter_mounts(const struct taskspec *spec, const char *refusal, int s
 struct plan {
     const struct taskspec *spec;
     char *const *command; /* the words of the command that makes the container; NULL: it becomes the entrypoint */
-    int in;               /* its standard input; -1: nothing */
+    int in;               /* the standard input; -1: nothing */
     const char *refusal;  /* why there are fewer mounts than the order names, or NULL */
 };
 
@@ -265,7 +265,7 @@ static void set_up_streams(int in, int out, int err, int status)
         fail(status, "cannot close descriptors", NULL);
 }
 
-/* This comes after the change of user, which would clear the one, and would be refused after the other. */
+/* Called after the change of user, which would clear PR_SET_PDEATHSIG, and before exec of what must not gain rights. */
 static void bind_to_supervisor(bool may_gain, int status)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -62,7 +62,7 @@ static void add_shown_entry(const struct view *v, int tmp, const char *name, str
             return;
     int fd = s->n < SHOWN_MAX ? open_as_task(v, tmp, name, O_NOFOLLOW) : -1;
     if (fd < 0)
-        return; /* it does not exist, or this user may not see it */
+        return; /* the entry does not exist, or this user may not see it */
     snprintf(s->item[s->n].name, NAME_SIZE, "%s", name);
     s->item[s->n++].fd = fd;
 }

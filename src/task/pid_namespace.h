@@ -14,7 +14,7 @@
 #include "common/base/error.h"
 
 struct pid_namespace {
-    pid_t first; /* its first process, as the supervisor sees it; 0: there is no namespace */
+    pid_t first; /* the namespace's first process, as the supervisor sees it; 0: there is no namespace */
     int outside; /* the supervisor's own namespace; -1 without a namespace */
 };
 #define PID_NAMESPACE_NONE {.first = 0, .outside = -1}

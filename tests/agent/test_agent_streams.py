@@ -192,7 +192,7 @@ def test_a_master_that_breaks_the_protocol_is_left_with_a_reason_and_tasks_go_on
     send(master, BROKEN[what])
     master.wait(lambda: master.closes)
     assert "stream" in master.closes[0] or "frame" in master.closes[0]
-    master.wait_agent(2)  # it comes back
+    master.wait_agent(2)  # the agent comes back
     send(master, good)
     master.wait(lambda: len(answers(master, 1, ACCEPT)) == 1 + twice)
 

@@ -135,7 +135,7 @@ def test_under_an_agent_of_root_an_image_is_run_as_the_tasks_user(master, agent,
 
 
 def image_with_script(engine, script):
-    """Its script can say what determined-task says in the container: `say refused`."""
+    """The script of an image can say what determined-task says in the container: `say refused`."""
     said = {f"said/{name}": (struct.pack("=cxxxi1024s", kind, 0, b"forged"), 0o644)
             for name, kind in (("refused", b"f"), ("starting", b"s"), ("started", b"r"))}
     script = "say() { dd if=/said/$1 bs=1032 count=1 1>&0 2>/dev/null; }\n" + script
@@ -152,7 +152,7 @@ def test_scripts_of_an_image_are_run_as_the_tasks_user(master, agent, engine):
 
 @APPTAINER
 def test_what_a_script_of_an_image_says_in_our_name_concerns_its_own_task_alone(master, agent, engine):
-    """It cannot say that the machine has failed, which would put the agent into quarantine. Signals go to whoever has said that it is the
+    """The image cannot say that the machine has failed, which would put the agent into quarantine. Signals go to whoever has said that it is the
     entrypoint, although its process id may be another's by now, with the rights of the task."""
     end, _ = run(master, ["true"], image=image_with_script(engine, "say refused; exit 1\n"))
     assert (end["kind"], end["text"]) == ("EXIT_KIND_REFUSED", "forged"), end

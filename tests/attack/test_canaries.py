@@ -135,8 +135,8 @@ def test_no_reply_to_another_user_has_a_secret(world):
 
 
 def test_a_reply_to_the_owner_has_only_what_is_hers(world):
-    """Her own configurations have her secrets, and those that the cluster, her template and her workspace have given them. Nothing shows
-    passwords, sessions, tokens and keys of the cluster, to whomever."""
+    """Alice's own configurations have her secrets, and those that the cluster, her template and her workspace have given them. Nothing
+    shows passwords, sessions, tokens and keys of the cluster, to whomever."""
     hers = {"storage", "registry", "data", "template", "policy", "command", "notebook", "registry of the cluster"}
     leaks = {path: found for path in world.paths() if (found := world.found(world.c.get(path, token=world.alice).body, but=hers))}
     assert leaks == {}
@@ -171,7 +171,7 @@ def test_no_support_bundle_has_a_secret(world, tmp_path):
 
 
 def test_a_task_sees_only_what_it_needs(world):
-    """It needs the secrets of its own `data`. Credentials of registries are for the agent."""
+    """A task needs the secrets of its own `data`. Credentials of registries are for the agent."""
     seen = world.told.read_text()
     assert "DET_EXPERIMENT_CONFIG" in seen and world.secret["data"] in seen
     assert world.found(seen, but={"data"}) == []
@@ -179,7 +179,7 @@ def test_a_task_sees_only_what_it_needs(world):
 
 
 def test_the_store_has_neither_passwords_nor_tokens(world):
-    """It has configurations, with the secrets in them, and only hashes of what lets somebody in."""
+    """The store has configurations, with the secrets in them, and only hashes of what lets somebody in."""
     credentials = ("password of alice", "session of alice", "session of the admin", "access token of alice", "agents' token", "key of webhooks")
     leaks = {}
     for path in (world.c.dir / "data").rglob("*"):

@@ -102,7 +102,7 @@ def test_an_agent_whose_connection_breaks_before_it_has_its_certificate_is_not_l
     with come(cluster, "unlucky", key, None) as agent:
         agent.hello(takesCertificate=True).welcome()
     wait_for("its end", gone)
-    # it may have stored the first one all the same; whoever shows it needs it from then on
+    # the agent may have stored the first one all the same; whoever shows it needs it from then on
     with come(cluster, "unlucky", key, first) as agent:
         agent.hello(takesCertificate=True).welcome()
     wait_for("its end", gone)

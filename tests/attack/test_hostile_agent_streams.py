@@ -171,7 +171,7 @@ def test_an_agent_never_answers(cluster):
 
 
 def test_an_agent_keeps_visitors_waiting_for_ever(tmp_path):
-    """It neither accepts nor refuses: the visitor is told, and so is the agent."""
+    """The agent neither accepts nor refuses a stream: the visitor is told, and so is the agent."""
     with Cluster(tmp_path, config={"task_streams": {"connect_timeout": "1s"}}) as c:
         c.start_master()
         c.login("determined")
@@ -190,7 +190,7 @@ def test_an_agent_keeps_visitors_waiting_for_ever(tmp_path):
 
 
 def test_an_agent_does_not_take_what_clients_send(cluster):
-    """It gives no credit: the client has to wait, and the master keeps a bounded part."""
+    """The agent gives no credit: the client has to wait, and the master keeps a bounded part."""
     with Evil(cluster) as evil:
         stream, client = opened(evil, evil.run_task())
         before = memory_kib(cluster.master.pid)

@@ -27,7 +27,7 @@ CANNOT_START = {
 def test_a_task_that_cannot_start_is_launched_again_and_again(cluster, what, restarts):
     config = cluster.experiment_config(max_restarts=restarts, **CANNOT_START[what])
     reply = cluster.post("/api/v1/experiments", {"config": json.dumps(config), "activate": True})
-    if reply.status == 400:  # it is as good to refuse the experiment when it is created
+    if reply.status == 400:  # to refuse the experiment when it is created is as good
         return
     experiment = cluster.wait_experiment(reply.json["experiment"]["id"])
     if experiment["state"] == "STATE_COMPLETED":  # a large environment may reach the task by other means than exec

@@ -119,7 +119,7 @@ def test_somebody_launches_a_task_that_does_what_the_token_may_not(cluster, kind
 
 
 def test_a_token_that_may_only_submit_goes_on_with_an_experiment_of_its_owner(cluster):
-    """That would run a program of the token's choice with a login that may do everything."""
+    """To continue an experiment would run a program of the token's choice with a login that may do everything."""
     x = cluster.create(activate=False)
     reply = cluster.post("/api/v1/experiments/continue", {"id": x, "overrideConfig": "{}"}, token=new_token(cluster, "SUBMIT"))
     assert "the scope all" in error_of(reply, 403)

@@ -278,7 +278,7 @@ CONCERNS = {"create_experiment": "workspace", "create_nsc": "workspace", "create
 def judged(who, need):
     """The answer to somebody who acts as a person, by one permission of the row."""
     has = permissions_of(who)
-    tasks = need.object in ("task", "allocation")  # those that the matrix asks for are of an experiment
+    tasks = need.object in ("task", "allocation")  # the tasks that the matrix asks for are of an experiment
     needed = need.other if need.other and (tasks or need.object == "user" and who != "editor") else need.name
     if need.object == "user":
         return "allowed" if needed == "none" or who == "cluster admin" else 403
@@ -592,7 +592,7 @@ def test_nobody_gives_or_takes_a_role_that_permits_more_than_they_may_do(world):
 
 
 def test_the_address_of_a_webhook_is_for_those_who_may_change_it(world):
-    """It may be a secret. A viewer sees that there is a webhook."""
+    """The address may be a secret. A viewer sees that there is a webhook."""
     shown = [{w["id"]: w["url"] for w in world.get("/api/v1/webhooks", world.tokens[who])["webhooks"]}[world.standing["webhook"]]
              for who in ("viewer", "workspace admin")]
     assert shown[0] == "********" and shown[1].startswith("http://127.0.0.1"), shown

@@ -190,7 +190,7 @@ def test_agents_of_a_cluster_whose_database_was_deleted_join_the_new_one(cluster
     cluster("deploy", "local", "cluster-up", "--master-port", cluster.port, "--delete-db")
     assert connected(cluster) == ["agent-0"]
     master = pid_of(cluster, "master")
-    os.kill(master, signal.SIGKILL)  # its agent goes on, with the old cluster's token and tasks
+    os.kill(master, signal.SIGKILL)  # the agent goes on, with the old cluster's token and tasks
     wait_for("its end", end_of(master))
     cluster("deploy", "local", "cluster-up", "--master-port", cluster.port, "--delete-db")
     wait_for("the agent", lambda: connected(cluster) == ["agent-0"])

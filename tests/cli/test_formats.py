@@ -68,7 +68,7 @@ def words_of(row, config_file):
     return words
 
 
-CHANGES = re.compile(r"(create|edit|disable|register-version|simulate)$")  # these have formats, too; simulate has its own tests
+CHANGES = re.compile(r"(create|edit|disable|register-version|simulate)$")  # commands that change something have formats, too; simulate has its own tests
 
 
 @pytest.mark.parametrize("flag", FORMATS)
@@ -89,7 +89,7 @@ def test_the_result_is_of_the_format(det, master, config_file, row, flag):
     value = FORMATS[flag](done.stdout)
     assert value, done.stdout
     if flag == "--csv":
-        if row["path"] not in ("experiment describe", "trial describe"):  # these have several tables, as they always had
+        if row["path"] not in ("experiment describe", "trial describe"):  # the two commands have several tables, as they always had
             assert len({len(fields) for fields in value}) == 1, done.stdout
     else:
         assert isinstance(value, (list, dict)), done.stdout

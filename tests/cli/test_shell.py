@@ -170,7 +170,7 @@ def test_ssh_config_writes_entries_and_includes_them(det, master, home):
     config = (home / ".ssh" / "config").read_text()
     assert config.endswith("\n\nHost other\n    User bob\n") and f'\nInclude "{det.config}/ssh/*.conf"\n' in config
     text = entries(det)
-    assert f"    HostName {ID}\n    User ann\n    ProxyCommand env " in text and OTHER not in text  # that one has ended
+    assert f"    HostName {ID}\n    User ann\n    ProxyCommand env " in text and OTHER not in text  # the other shell has ended
     assert stat.S_IMODE(os.stat(det.config / "ssh").st_mode) == 0o700
     det("shell", "ssh-config")
     assert (home / ".ssh" / "config").read_text() == config and entries(det) == text  # nothing changes twice

@@ -174,7 +174,7 @@ def test_much_is_carried_with_little_memory(det, master):
         peak = max([peak] + [int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")])
     running.stdin.close()
     assert got == size and running.wait() == 0
-    sanitized = b"__asan_init" in (conftest.BUILD / "det").read_bytes()  # its memory says nothing about that of det
+    sanitized = b"__asan_init" in (conftest.BUILD / "det").read_bytes()  # a sanitizer's memory says nothing about that of det
     assert sanitized or peak < 40_000, f"{peak} kB"
     server.close()
 

@@ -57,7 +57,7 @@ def test_a_second_agent_of_the_same_id_is_turned_away_and_the_first_one_works_on
         cluster.agents["rival"] = subprocess.Popen([BUILD / "determined-agent", "run", "--config-file", cluster.dir / "rival.yaml"],
                                                    stdout=log, stderr=log, stdin=subprocess.DEVNULL)
     wait_for("its refusal", lambda: "agent 'agent0' is connected already" in agent_log(cluster, "rival"))
-    assert cluster.agents["rival"].poll() is None  # it goes on trying: the first one may be about to go
+    assert cluster.agents["rival"].poll() is None  # the rival goes on trying: the first agent may be about to go
     end_well(cluster, tmp_path, experiment)
     cluster.stop_agent("agent0")
     wait_for("the second one to take its place", lambda: "link.up" in agent_log(cluster, "rival"))

@@ -110,7 +110,7 @@ def test_a_deadline_of_another_day_is_not_waited_for_after_a_restart(running, cl
 
 
 def test_an_agent_does_not_mind(running, clock, tmp_path):
-    """Its retries and time-outs go by the monotonic clock: it connects again at once."""
+    """An agent's retries and time-outs go by the monotonic clock: it connects again at once."""
     for by_s in (DAY_S, -DAY_S):
         running.stop_master()
         clock.set(by_s)

@@ -125,7 +125,7 @@ def test_aws_machines_of_a_pool_with_a_wildcard_in_its_name_are_its_own(ec2, nam
         for pool_name in (name, other):
             p.open(provider_of(ec2), pool=pool_name)
             launched[pool_name] = p.ask("launch", n=1, agent={}, files={})["launched"]
-        with program(AWS, ec2.env) as fresh:  # it remembers no launch
+        with program(AWS, ec2.env) as fresh:  # the fresh program remembers no launch
             for pool_name, ids in launched.items():
                 fresh.open(provider_of(ec2), pool=pool_name)
                 assert [x["id"] for x in fresh.ask("list")["instances"]] == ids
@@ -363,7 +363,7 @@ def test_gcp_machines_are_launched_listed_by_their_labels_and_ended(gce):
         assert list(gce.instances) == [launched[1]]
     with program(GCP, gce.env) as p:
         p.open(provider, pool="pool a")
-        assert p.ask("list") == {"instances": []}  # those of a pool whose name differs in its letters only
+        assert p.ask("list") == {"instances": []}  # the machines are of a pool whose name differs in its letters only
 
 
 def test_gcp_failures_are_answers(gce):

@@ -162,22 +162,29 @@ def test_machines_that_old_and_new_settings_find_go_on(new_cluster, tmp_path):
     wait_for("the end of all machines", lambda: not machines(tmp_path))
 
 
+def record_of_no_program(record, digits):
+    """Writes beside a record another one, of settings whose program cannot be run, and returns its path."""
+    settings = json.loads(record.read_text())
+    settings["provider"]["command"] = ["/no/such/program"]
+    path = record.parent / f"default.{digits}.json"
+    path.write_text(json.dumps(settings))
+    return path
+
+
 def test_older_settings_whose_program_fails_hold_nothing_up(new_cluster, tmp_path):
     cluster = start(new_cluster, tmp_path, min_instances=1)
     wait_for("an agent", lambda: len(agents(cluster)) == 1)
     [record] = records(cluster)
-    text = json.loads(record.read_text())
-    text["provider"]["command"] = ["/no/such/program"]
     cluster.stop_master()
-    (record.parent / "default.0123456789abcdef.json").write_text(json.dumps(text))
+    older = record_of_no_program(record, "0123456789abcdef")
     (record.parent / "default.broken.json").write_text("{")
     cluster.start_master()
     wait_for("the failure in the log", lambda: "instance.older_list_failed pool=default" in cluster.master_log())
     assert "instance.record_unread" in cluster.master_log()
     assert cluster.wait_experiment(shell(cluster, "echo ran"))["state"] == "STATE_COMPLETED"
-    assert (record.parent / "default.0123456789abcdef.json").exists()  # there may be machines
+    assert older.exists()  # there may be machines
     assert not pool(cluster).get("launchProblem")
-    (record.parent / "default.0123456789abcdef.json").unlink()
+    older.unlink()
     take_provider_away(cluster)
     wait_for("the end of all machines", lambda: not machines(tmp_path))
 
@@ -186,11 +193,7 @@ def test_a_record_that_cannot_be_asked_does_not_keep_the_machines_of_others_runn
     cluster = start(new_cluster, tmp_path, min_instances=1)
     wait_for("an agent", lambda: len(agents(cluster)) == 1)
     [record] = records(cluster)
-    others = [record.parent / f"default.{digit * 16}.json" for digit in "0f"]
-    for other in others:
-        text = json.loads(record.read_text())
-        text["provider"]["command"] = ["/no/such/program"]
-        other.write_text(json.dumps(text))
+    others = [record_of_no_program(record, digit * 16) for digit in "0f"]
     take_provider_away(cluster)
     wait_for("the end of all machines", lambda: not machines(tmp_path))
     wait_for("the record to go", lambda: records(cluster) == others)  # there may be machines of the others

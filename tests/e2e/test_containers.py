@@ -51,7 +51,7 @@ def test_a_trial_reports_through_the_library_that_is_mounted(cluster):
 
 
 def test_a_trial_of_several_slots_is_told_the_network_of_the_machine(cluster):
-    """Its port is reached by the address that the rendezvous names."""
+    """The trial's port is reached by the address that the rendezvous names."""
     state, log = ended(cluster, entrypoint="cat /run/determined/info/rendezvous.json; hostname",
                        environment={"image": engines.IMAGE})
     assert state == "STATE_COMPLETED" and '"container_addrs":["127.0.0.1"]' in log, log

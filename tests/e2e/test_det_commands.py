@@ -95,6 +95,6 @@ def test_the_released_client_does_the_same(cluster):
     task = launched_id(done.stdout)
     for words in (["list"], ["list", "--csv"], ["describe", task], ["describe", task, "--json"]):
         assert released("command", *words).stdout == det(cluster, "command", *words), words
-    # it breaks long texts of YAML into lines
+    # the released det breaks long texts of YAML into lines
     assert released("command", "config", task[:20]).stdout.split() == det(cluster, "command", "config", task[:20]).split()
     assert released("command", "kill", task).stdout == f"Killed command {task}\n"

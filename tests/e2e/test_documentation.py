@@ -192,7 +192,7 @@ def test_every_block_of_the_python_environment(reader):
 def test_every_block_of_operations(reader):
     reader.type("det deploy local cluster-up")
     [store] = (reader.dir / "home").rglob("determined.db")
-    reader.env["DET_DATA_DIR"] = str(store.parent)  # it is /var/lib/determined where the service runs
+    reader.env["DET_DATA_DIR"] = str(store.parent)  # the data directory is /var/lib/determined where the service runs
     for text in run_of("docs/operations.md"):
         reader.type(text)
 

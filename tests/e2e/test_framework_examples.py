@@ -56,7 +56,7 @@ def validations(cluster, experiment):
 
 
 def check(cluster, experiment, example):
-    """It has come to its end, has learnt something, and has left its last state in a checkpoint."""
+    """The experiment has come to its end, has learnt something, and has left its last state in a checkpoint."""
     metric, good = EXAMPLES[example]
     assert cluster.wait_experiment(experiment)["state"] == "STATE_COMPLETED", log_of(cluster, experiment)
     steps, last = validations(cluster, experiment)[-1]

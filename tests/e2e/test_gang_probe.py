@@ -7,29 +7,18 @@ import subprocess
 import pytest
 from support.cluster import Cluster, wait_for
 from support.experiments import log_of, the_trial, wait_line, wait_slots_free
-from support.hosts import apart, over, start
+from support.hosts import apart, over, start_on
 from support.light_python import shared_light_python
-from support.machines import machines, need_namespaces
 
 SCRIPT = "print('the program of the trial runs', flush=True)"
 RUNS = "the program of the trial runs"
-
-
-@pytest.fixture(scope="module")
-def hosts():
-    need_namespaces()
-    with machines(3) as made:
-        yield made
 
 
 @pytest.fixture
 def cluster(hosts, tmp_path):
     pools = [{"pool_name": "default", "task_container_defaults": {"gang_probe": True, "gang_probe_min_bandwidth": "1 MiB"}}]
     with Cluster(tmp_path, config={"resource_pools": pools}) as c:
-        c.start_master(bind_host="0.0.0.0")
-        for i in range(3):
-            start(c, hosts, i)
-        c.login()
+        start_on(c, hosts, 3)
         yield c
 
 

@@ -9,9 +9,8 @@ import subprocess
 import pytest
 from support.cluster import Cluster, wait_for
 from support.experiments import log_of, the_trial, wait_no_supervisors
-from support.hosts import COUNTING, LAUNCHER, apart, counted, open_place, over, pulled, start
+from support.hosts import COUNTING, LAUNCHER, apart, counted, open_place, over, pulled, start, start_on
 from support.light_python import light_python
-from support.machines import machines, need_namespaces
 
 # Rank 1 sends 2 MB to rank 0 at the address that the cluster names. Each rank says what it knows.
 MEETING = """
@@ -37,22 +36,12 @@ else:
 """
 
 @pytest.fixture(scope="module")
-def hosts():
-    need_namespaces()
-    with machines(3) as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
 def cluster(hosts, tmp_path_factory):
     directory = tmp_path_factory.mktemp("hosts")
     env = {"PATH": f"{os.path.dirname(light_python(directory / 'python'))}:{os.environ['PATH']}"}
     pools = [{"pool_name": "default", "agent_reconnect_wait": "2s"}]
     with Cluster(directory, env=env, config={"resource_pools": pools}) as c:
-        c.start_master(bind_host="0.0.0.0")
-        for i in range(2):
-            start(c, hosts, i)
-        c.login()
+        start_on(c, hosts, 2)
         yield c
 
 

@@ -12,7 +12,7 @@ LAUNCH = "python3 -m determined.launch"
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
-    """Its tasks find the Python of these tests, which has PyTorch."""
+    """A cluster whose tasks find the Python of these tests, which has PyTorch."""
     path = f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"
     with Cluster(tmp_path_factory.mktemp("cluster"), env={"PATH": path, "OMP_NUM_THREADS": "1"}) as c:
         c.start_master()

@@ -10,7 +10,7 @@ BAD_NODE = {"pattern": ".*ECC error.*", "action": "exclude_node"}
 
 
 def ended(cluster, x):
-    """Its state, how often it ran, its log."""
+    """The state of an experiment that has ended, how often its trial ran, and the trial's log."""
     state = cluster.wait_experiment(x)["state"]
     trial = the_trial(cluster, x)
     log = cluster.trial_log(trial["id"])

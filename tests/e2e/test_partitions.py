@@ -8,17 +8,9 @@ import subprocess
 import pytest
 from support.cluster import Cluster, wait_for
 from support.experiments import log_of, the_trial, wait_no_supervisors, wait_slots_free
-from support.hosts import COUNTING, counted, open_place, over, pulled, start
-from support.machines import machines, need_namespaces
+from support.hosts import COUNTING, counted, open_place, over, pulled, start_on
 
 TIMEOUT = "4s"  # agent_link_timeout; the shortest that there is
-
-
-@pytest.fixture(scope="module")
-def hosts():
-    need_namespaces()
-    with machines(3) as made:
-        yield made
 
 
 @pytest.fixture
@@ -33,10 +25,7 @@ def cluster_of(tmp_path, hosts, patience, agents):
     directory = tmp_path / "cluster"
     directory.mkdir()
     with Cluster(directory, config=config) as c:
-        c.start_master(bind_host="0.0.0.0")
-        for i in range(agents):
-            start(c, hosts, i)
-        c.login()
+        start_on(c, hosts, agents)
         yield c
 
 

@@ -9,7 +9,7 @@ from support.cluster import Cluster, wait_for
 from support.experiments import wait_slots_free
 from support.light_python import light_python
 
-# Its loss follows from its seed, so that a run can be compared with another one bit by bit. Some trials crash once.
+# A trial's loss follows from its seed, so that a run can be compared with another one bit by bit. Some trials crash once.
 TRAIN = """
 import os, random, time
 import determined as det

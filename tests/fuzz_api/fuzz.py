@@ -151,7 +151,7 @@ class Fuzz:
             reply = connection.getresponse()
             return reply.status, reply.headers, read_for_a_while(reply)
         except TimeoutError:
-            return None, None, b""  # it waits for something, or follows
+            return None, None, b""  # the request waits for something, or follows a log
         except http.client.IncompleteRead as e:
             return None, None, e.partial
         finally:

@@ -303,8 +303,8 @@ static bool has_turn(const struct plan *p, const struct plain_request *r, int ra
     return r->priority + (borrows ? SCHED_PRIORITY_MAX : 0) == rank && (r->slots == 0) == p->zero_slot;
 }
 
-/* They fit on the same agents, and keep to the same quotas. A gang that may take agents of several sizes has no like.
- */
+/* Requests are alike if they fit on the same agents and keep to the same quotas. A gang that may take agents of several
+ * sizes is like itself only. */
 static bool are_alike(const struct plan *p, const struct plain_request *a, const struct plain_request *b)
 {
     if (a->slots != b->slots || a->single_agent != b->single_agent || a->quotas != b->quotas ||

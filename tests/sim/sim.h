@@ -53,11 +53,11 @@ struct sim_task {
     int exit_code;
     int idle_timeout_ms; /* 0: it is not watched */
     int max_time_ms;     /* 0: no limit */
-    bool tells_ready;    /* its output says that it is ready as soon as it runs */
+    bool tells_ready;    /* the task's output says that it is ready as soon as it runs */
     /* of a generic task */
-    bool saves; /* it exits when it is preempted, after it has saved its state */
+    bool saves; /* the task exits when it is preempted, after it has saved its state */
     bool no_pause;
-    int preemption_timeout_s /* 0: 3600 */, parent /* its number; 0: none */;
+    int preemption_timeout_s /* 0: 3600 */, parent /* a task's number; 0: none */;
 };
 
 enum sim_task_phase {
@@ -100,7 +100,7 @@ struct sim_agent {
     struct sched_needs has;
     bool connected;
     enum sim_machine machine;
-    bool taken_back; /* its provider has given notice */
+    bool taken_back; /* the provider has given notice */
     int64_t launch_us;
     int64_t back_us; /* when the agent connects again; 0: it is not planned to */
     const char *pool;
@@ -164,7 +164,7 @@ void sim_add_other_pool(struct sim *sim); /* adds a pool called "other"; to be c
 /* Adds a line to the story. */
 void sim_tell(struct sim *sim, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void sim_set_sched(struct sim *sim, const struct sched_opts *opts); /* to be called before anything else happens */
-void sim_add_agent(struct sim *sim, const char *id, int slots);     /* it does not say what else its machine has */
+void sim_add_agent(struct sim *sim, const char *id, int slots); /* the agent does not say what else its machine has */
 void sim_add_machine(struct sim *sim, const char *id, int slots, int cores, int64_t memory_bytes);
 void sim_add_other_agent(struct sim *sim, const char *id, int slots); /* adds an agent to the other pool */
 /* The connection breaks for so long; tasks go on running. */

@@ -377,7 +377,7 @@ static void test_quarantine__losses_that_most_agents_of_a_pool_share_do_not_coun
         sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 100000});
     sim_run(sim, 1000);
     for (int flap = 0; flap < 4; flap++) {
-        for (int i = 0; i < 3; i++) { /* they are noticed one after the other */
+        for (int i = 0; i < 3; i++) { /* the agents' absences are noticed one after the other */
             sim_agent_away(sim, (const char *[]){"a1", "a2", "a3"}[i], 60000);
             sim_run(sim, 7000);
         }

@@ -450,7 +450,7 @@ static void test_elastic__what_its_provider_takes_back_gets_nothing_more(void **
     sim_create(sim, &(struct sim_experiment){.slots = 2, .steps = 5});
     sim_run(sim, 10000);
     assert_int_equal(sim_experiment_state(sim, 2), RUN_COMPLETED);
-    assert_int_equal(sim->provider.launched, 2); /* it ran on another machine */
+    assert_int_equal(sim->provider.launched, 2); /* the second experiment ran on another machine */
 }
 
 static void test_elastic__a_provider_that_cannot_list_is_told_until_it_can(void **state)

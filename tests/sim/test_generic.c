@@ -150,7 +150,7 @@ static void test_generic__that_is_killed_is_canceled_also_while_it_is_paused(voi
     }
     refused(sim, GENERIC_PAUSE, runs, "is being killed");
     sim_run(sim, 1000);
-    change(sim, GENERIC_KILL, runs); /* it is over: nothing happens */
+    change(sim, GENERIC_KILL, runs); /* the task is over: nothing happens */
     refused(sim, GENERIC_PAUSE, runs, "has ended");
     assert_non_null(strstr(strbuf_str(&sim->story), "[  1000] task 1 > ACTIVE -> STOPPING_CANCELED\n"));
     assert_non_null(strstr(strbuf_str(&sim->story), "[  1005] task 1 > STOPPING_CANCELED -> CANCELED\n"));

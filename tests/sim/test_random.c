@@ -131,7 +131,7 @@ static void random_run(uint64_t seed)
     sim_add_machine(&the_sim, "a3", 2, 4, 100);
     sim_add_other_agent(&the_sim, "b1", 4);
     sim_add_other_agent(&the_sim, "b2", 2);
-    for (int i = 3; i < 5; i++) /* they tell it when they connect again */
+    for (int i = 3; i < 5; i++) /* the other pool's agents tell what they have when they connect again */
         the_sim.agent[i].has = needs_of(6, 50);
     for (int i = 3; i < 5; i++)
         sim_agent_away(&the_sim, the_sim.agent[i].id, 1);

@@ -33,6 +33,14 @@ def start(cluster, hosts, i, **options):
     cluster.start_agent(f"host{i}", slots=1, prefix=hosts.within(i), master_host=hosts.master, **options)
 
 
+def start_on(cluster, hosts, n):
+    """Starts the master, and an agent on each of the first n hosts, and logs in."""
+    cluster.start_master(bind_host="0.0.0.0")
+    for i in range(n):
+        start(cluster, hosts, i)
+    cluster.login()
+
+
 def over(cluster, n, script, launcher="", **variables):
     """Creates an experiment whose trial has a container on each of n hosts."""
     return cluster.create(files={"t.py": script}, entrypoint=f"{launcher}python3 t.py", resources={"slots_per_trial": n}, max_restarts=0,

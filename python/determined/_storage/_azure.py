@@ -38,7 +38,7 @@ class AzureStorage(ObjectStorage):
             from azure.storage import blob
         except ImportError as e:
             missing_package("azure", "azure-storage-blob", e)
-        # It would log each request.
+        # The library of Azure would log each request.
         logging.getLogger("azure").setLevel(logging.WARNING)
         self._errors = azure.core.exceptions
         if connection_string:
@@ -56,7 +56,7 @@ class AzureStorage(ObjectStorage):
         try:
             self._container.create_container()
         except self._errors.HttpResponseError:
-            pass  # it exists, or we may write but not make containers: the write itself tells
+            pass  # the container exists, or we may write but not make containers: the write itself tells
         self._is_there = True
 
     def _put(self, key: str, path: pathlib.Path) -> None:

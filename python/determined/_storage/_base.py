@@ -136,7 +136,7 @@ def relative(name: str) -> str:
 
 
 def chosen(names: Iterable[str], selector: Optional[Selector]) -> Set[str]:
-    """Those that the selector, if there is one, says yes to."""
+    """The names that the selector says yes to; all of them if there is no selector."""
     return {name for name in names if selector is None or selector(name)}
 
 

@@ -308,7 +308,7 @@ def _trial_context(
     preempt_mode: PreemptMode,
     tensorboard_mode: TensorboardMode,
 ) -> Context:
-    # Its slots are free when the program has ended.
+    # A trial's slots are free only when its program has ended.
     _process.leave_when_program_ends()
     trial = info.trial
     configured = _info.config_of(trial)["checkpoint_storage"]

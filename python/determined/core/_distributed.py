@@ -129,7 +129,7 @@ class DistributedContext:
         return _star.member_star((chief_ip or "127.0.0.1", port), _key(), self.rank, self.size)
 
     def _meet_locally(self, force_tcp: bool) -> "Optional[_star.Star]":
-        """Those of one machine among themselves, at a place and with a key that their first one announces to all."""
+        """The processes of one machine meet, at a place and with a key that the first of them announces to all."""
         from determined.core import _star
 
         if self.local_rank != 0:

@@ -164,7 +164,7 @@ class SearcherContext:
         return self._units
 
 
-# Their trials train from rung to rung; those of others simply train.
+# Trials of these searchers train from rung to rung; trials of other searchers simply train.
 _HALVING = ("async_halving", "adaptive_asha", "sync_halving", "adaptive", "adaptive_simple")
 
 

@@ -59,7 +59,7 @@ class Background:
         return self._thread.submit(work)
 
     def keep(self, pending: PendingUpload) -> PendingUpload:
-        """Its failure, if nobody asks for it, is raised at the end."""
+        """A failure of the upload that nobody has asked for is raised at the end."""
         self._kept = [one for one in self._kept if not (one.done() and one.was_asked)] + [pending]
         return pending
 

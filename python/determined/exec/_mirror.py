@@ -152,7 +152,7 @@ class Mirror:
         try:
             os.scandir(path).close()
         except FileNotFoundError:
-            pass  # Its first trial may not have begun.
+            pass  # The first trial of the experiment may not have begun.
         except OSError as e:
             target = os.readlink(path)
             raise errors.StorageUnusable(e.errno, f"{target}: {e.strerror}", target) from e
@@ -166,13 +166,13 @@ class Mirror:
             have = target.stat().st_size if target.exists() else 0
             grows = is_event_file(name) and have <= found.size
             if grows and have == found.size and target in self._versions:
-                self._versions[target] = found.version  # it grew between the listing and the fetching, the last time
+                self._versions[target] = found.version  # the file grew between the last listing and its fetching
                 continue
             changes.append(_Change(storage, found, target, have if grows else 0))
         return changes
 
     def _that_fit(self, changes: List[_Change]) -> List[_Change]:
-        """Those for which there is room: event files before all others."""
+        """The changes for which there is room: event files come before all others."""
         total = sum(path.stat().st_size for path in self._versions if path.exists())
         fit = []
         for change in sorted(changes, key=lambda c: (not is_event_file(c.found.key), c.target)):

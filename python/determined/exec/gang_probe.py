@@ -17,7 +17,7 @@ import socket
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from determined import _info, _network, _routes
 from determined.launch import _links, _peers
@@ -110,27 +110,15 @@ def judge(agents: List[str], links: Sequence[Tuple[int, int]], why: str) -> Verd
 # ---- measurements ----------------------------------------------------------------------------------------------------
 
 
-@contextlib.contextmanager
-def _counting() -> Iterator[int]:
-    """Listen for the neighbour, and tell it how many bytes have come; yields the port."""
-    with _links.listen() as server:
-
-        def count() -> None:
-            with contextlib.suppress(OSError):
-                connection, _ = server.accept()
-                with connection:
-                    connection.settimeout(MOVE_S + ANSWER_S)
-                    n = 0
-                    while part := connection.recv(1 << 18):
-                        n += len(part)
-                    connection.sendall(b"%d\n" % n)
-
-        threading.Thread(target=count, name="counting", daemon=True).start()
-        try:
-            yield server.getsockname()[1]
-        finally:
-            with contextlib.suppress(OSError):
-                server.shutdown(socket.SHUT_RDWR)
+def _count(server: socket.socket) -> None:
+    """Tell the neighbour, who connects once, how many bytes have come."""
+    connection, _ = server.accept()
+    with connection:
+        connection.settimeout(MOVE_S + ANSWER_S)
+        n = 0
+        while part := connection.recv(1 << 18):
+            n += len(part)
+        connection.sendall(b"%d\n" % n)
 
 
 def bandwidth(address: str, port: int) -> Tuple[float, str]:
@@ -280,7 +268,7 @@ def probe(
         Whether this container can take part in an all-reduce.
     """
     rank = info.container_rank
-    with _counting() as port, contextlib.ExitStack() as stack:
+    with _links.serving("counting", _count) as port, contextlib.ExitStack() as stack:
         # The port of the all-reduce is kept until then, so that nobody else gets it.
         meet = stack.enter_context(_links.listen()) if rank == 0 else None
         offer = {

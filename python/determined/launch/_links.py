@@ -14,7 +14,7 @@ import os
 import secrets
 import socket
 import threading
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, ContextManager, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from determined import _info, _network
 from determined.launch import _peers
@@ -87,23 +87,35 @@ def listen() -> socket.socket:
 
 
 @contextlib.contextmanager
-def _answering(word: str) -> Iterator[int]:
-    """While the body runs, send the word to everybody who connects; yields the port."""
+def serving(name: str, serve: Callable[[socket.socket], None]) -> Iterator[int]:
+    """While the body runs, let a thread of that name serve whoever connects; yields the port.
+
+    ``serve`` gets the listening socket. Its `OSError` ends the thread: the socket is shut down at the end of the body.
+    """
     with listen() as server:
 
-        def answer() -> None:
+        def work() -> None:
             with contextlib.suppress(OSError):
-                while True:
-                    connection, _ = server.accept()
-                    with connection, contextlib.suppress(OSError):
-                        connection.sendall(word.encode())
+                serve(server)
 
-        threading.Thread(target=answer, name="links", daemon=True).start()
+        threading.Thread(target=work, name=name, daemon=True).start()
         try:
             yield server.getsockname()[1]
         finally:
             with contextlib.suppress(OSError):
                 server.shutdown(socket.SHUT_RDWR)
+
+
+def _answering(word: str) -> ContextManager[int]:
+    """While the body runs, send the word to everybody who connects; yields the port."""
+
+    def answer(server: socket.socket) -> None:
+        while True:
+            connection, _ = server.accept()
+            with connection, contextlib.suppress(OSError):
+                connection.sendall(word.encode())
+
+    return serving("links", answer)
 
 
 def try_to_reach(offer: Offer, address: str, patience_s: float) -> str:

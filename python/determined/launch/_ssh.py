@@ -126,7 +126,7 @@ def remember_container(address: str) -> None:
 def sshd(debug: bool = False) -> List[str]:
     """The command line of this trial's sshd."""
     if os.getuid() == 0:
-        os.makedirs("/run/sshd", mode=0o755, exist_ok=True)  # it wants to have this directory
+        os.makedirs("/run/sshd", mode=0o755, exist_ok=True)  # sshd wants this directory
     return [SSHD, "-p", port(), "-f", str(directory() / "sshd_config"), "-D", *(["-e"] if debug else [])]
 
 

@@ -189,7 +189,7 @@ class Supervision:
             while self.main_status is None:
                 self._turn(signals, self._patience_s())
             main.returncode = self.main_status
-            # Its workers may have spoken just before it ended.
+            # Workers may have spoken just before the main process ended.
             self._turn(signals, 0.0)
             self._end_the_rest()
         return self.status()
@@ -278,7 +278,7 @@ class Supervision:
     def _hung_up(self, client: _Client) -> None:
         self._forget(client)
         if not client.finished and client.pid is not None and self.failure is None:
-            # It had no time to say why, and nothing but SIGKILL is as quick.
+            # The worker had no time to say why it ended, and nothing but SIGKILL is as quick.
             self.lost(client)
         all_gone = not self._clients and self.finished >= self._workers
         if all_gone and self.plan.done_s is not None and self.failure is None:

@@ -26,11 +26,11 @@ PLAN = _supervisor.Plan(on_fail=signal.SIGTERM, on_exit=signal.SIGTERM, grace_s=
 
 # DeepSpeed's own, at which rank 0 of the processes meets the others.
 MASTER_PORT = 29500
-# Its launcher passes on what workers print, where they cannot reach the task's log themselves.
+# DeepSpeed's launcher passes on what workers print, where they cannot reach the task's log themselves.
 LAST_WORDS_S = 1.0
 HOST_FILE_VARIABLE = "DET_DEEPSPEED_HOSTFILE_PATH"
 ENV_FILE = ".deepspeed_env"
-# These are of the chief's container, not of the trial.
+# Variables of the chief's container, not of the trial: the other machines have their own.
 _NOT_EXPORTED = re.compile(
     r"BASH_FUNC_.*|OLDPWD|HOSTNAME|.*CUDA_VISIBLE_DEVICES|SLURM_PROCID|DET_SLOT_IDS|DET_AGENT_ID"
 )

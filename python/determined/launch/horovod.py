@@ -20,7 +20,7 @@ USAGE = "usage: horovod [[HOROVOD_OVERRIDES...] --] [--autohorovod] (--trial TRI
 
 # horovodrun, mpirun and Slurm each name it in their own way.
 RANK_VARIABLES = "HOROVOD_RANK,OMPI_COMM_WORLD_RANK,PMI_RANK"
-# Its directory gives way to TMPDIR, which is the task's own where its /tmp is the machine's.
+# The directory gives way to TMPDIR, which is the task's own where /tmp is the machine's.
 AUTOTUNE_LOG = "/tmp/autotune_log.csv"
 START_TIMEOUT_S = "1200"
 GLOO_TIMEOUT_S = "240"
@@ -61,7 +61,7 @@ def _end_of_options() -> List[str]:
 
 def horovodrun(task: _command.Task, overrides: List[str], worker: List[str]) -> List[str]:
     """horovodrun's command line. What the user overrides comes last, where it wins."""
-    # It would look for a network that all machines have, and take the loopback's.
+    # Without an interface, horovodrun would look for a network that all machines have, and take the loopback's.
     interface = _network.interface(task.info)
     return [
         "horovodrun",
@@ -82,7 +82,7 @@ def horovodrun(task: _command.Task, overrides: List[str], worker: List[str]) -> 
 
 def _be_chief(task: _command.Task, overrides: List[str], script: List[str], env: Dict[str, str]) -> int:
     env["USE_HOROVOD"] = "1"
-    # It would take that for a reason to start processes by Slurm.
+    # horovodrun would take SLURM_JOBID for a reason to start processes by Slurm.
     env.pop("SLURM_JOBID", None)
     if task.nodes > 1:
         env.setdefault(_info.TRIAL_KEY_VARIABLE, secrets.token_hex(32))

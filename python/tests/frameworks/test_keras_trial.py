@@ -14,6 +14,7 @@ keras = pytest.importorskip("keras")
 
 import keras_trials  # noqa: E402
 import numpy as np  # noqa: E402
+from event_files import points_of  # noqa: E402
 from keras_trials import X, Y  # noqa: E402
 from support.ports import free_port  # noqa: E402
 from support.waiting import wait_for  # noqa: E402
@@ -334,14 +335,6 @@ def test_the_learning_rate__falls_where_validations_stagnate(trial):
     plateau = callbacks.ReduceLROnPlateau("val_loss", patience=1, factor=0.5, min_delta=0.1)
     stagnant = train(trial, Stagnant, plateau, validation_period=Batch(4))
     assert float(stagnant.context.model.optimizer.learning_rate) == pytest.approx(0.25e-9, rel=1e-3)
-
-
-def points_of(directory):
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
-    events = EventAccumulator(str(directory))
-    events.Reload()
-    return {tag: [(e.step, e.value) for e in events.Scalars(tag)] for tag in events.Tags()["scalars"]}
 
 
 def test_metrics__are_drawn_and_stored(trial):

@@ -57,7 +57,7 @@ class Run:
         return cls(directory, number, sys.executable, WORKERS, how, number, "ADDRESS", *script, **env)
 
     def end(self):
-        """Its status, when it has ended."""
+        """Wait for the end of the run, and return its status."""
         self.out, self.err = self.process.communicate(timeout=600)
         return self.process.returncode
 
@@ -119,7 +119,7 @@ def test_a_worker_that_ends_early_and_well__ends_nobody(tmp_path):
 
 
 def test_a_launcher_that_has_nothing_left_to_do__is_not_waited_for(tmp_path):
-    """It would stay for ever; what workers print to the last counts all the same."""
+    """This launcher would stay for ever; what workers print to the last counts all the same."""
     script = "[ $RANK = 0 ] || sleep 0.5; (sleep 0.5; echo later $RANK) & echo done $RANK"
     run = Run.of(tmp_path, 2, "sh", "-c", script, how="linger-launch", DET_TEST_DONE_S="0.0")
     assert run.end() == 0 and run.left() == [], run.err
@@ -138,7 +138,7 @@ def test_a_launcher_that_hangs__is_ended(tmp_path):
     )
     started = time.monotonic()
     assert run.end() == 7 and run.left() == []
-    # It was given its grace, and then it was killed.
+    # The worker that ignores SIGTERM was given its grace, and then it was killed.
     assert time.monotonic() - started >= _supervisor.KILL_AFTER_S
 
 

@@ -9,7 +9,7 @@ import determined
 ABSENT = published_names.Table(published_names.ABSENT)
 DIFFERENT = published_names.Table(published_names.DIFFERENT)
 
-# Their names and signatures are compared in tests/frameworks, where the frameworks are.
+# The names and signatures of these modules are compared in tests/frameworks, where the frameworks are.
 NEED_FRAMEWORKS = (
     "determined.keras",
     "determined.lightning",

@@ -10,7 +10,7 @@ import pytest
 
 import determined
 
-# Its names are made when they are asked for, so the source does not show them; test_bindings.py compares each.
+# Such a module makes names when they are asked for, so the source does not show them; test_bindings.py compares each.
 MADE_ON_DEMAND = {"determined.common.api.bindings"}
 
 

@@ -302,7 +302,7 @@ struct container_launch *container_launch_start(struct engine *e, const struct c
     cleanup_json struct json_object *body = container_describe(e, o);
     cleanup_strbuf struct strbuf path = STRBUF_INIT;
     *l = (struct container_launch){.engine = e, .name = must_strdup(o->name), .done = done, .ctx = ctx};
-    /* It is opened for writing as well: then the first process finds a reader, and its end is no end of file. */
+    /* The pipe is opened for writing as well: then the first process finds a reader, and its end is no end of file. */
     l->ready_fd = open(ready, O_RDWR | O_NONBLOCK | O_CLOEXEC);
     l->look = loop_timer_new(e->loop, on_look, l);
     if (l->ready_fd >= 0)

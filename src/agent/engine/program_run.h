@@ -19,8 +19,8 @@ struct program_order {
 struct program_handler {
     /* One line of its standard error output, without its newline. */
     void (*on_line)(void *ctx, const char *line, size_t n);
-    /* It has ended, with this status of waitpid(). `output` is its standard output, which is cut off at 1 MiB. The run
-     * is gone after this call. */
+    /* The program has ended, with this status of waitpid(). `output` is its standard output, which is cut off at 1 MiB.
+     * The run is gone after this call. */
     void (*on_end)(void *ctx, int status, const struct strbuf *output);
     void *ctx;
 };

@@ -17,8 +17,8 @@ struct gpu {
     const char *uuid, *model;
     uint64_t memory_bytes; /* 0: unknown */
     void *handle;          /* the library's handle */
-    void *card;            /* that of the card whose health counts: of a part of a card, the whole one */
-    uint64_t errors;       /* uncorrected errors of its memory when it was found */
+    void *card;      /* the library's handle of the card whose health counts: for a part of a card, the whole card */
+    uint64_t errors; /* uncorrected errors of its memory when it was found */
 };
 
 struct gpu_usage {

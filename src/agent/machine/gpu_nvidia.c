@@ -16,7 +16,7 @@
 #define NVML_THRESHOLD_SHUTDOWN 0
 #define NVML_EVENT_XID 8ULL
 #define TEXT_MAX 96   /* bytes of a name or a uuid */
-#define EVENTS_MAX 64 /* that one check takes; the rest waits for the next one */
+#define EVENTS_MAX 64 /* events that one check takes; the rest waits for the next check */
 
 struct nvml_memory {
     unsigned long long total, free, used;

@@ -4,16 +4,12 @@
 #include <strings.h>
 
 #include "common/base/cleanup.h"
+#include "common/base/utf8.h"
 #include "common/base/word_list.h"
 
 #define CAUSE_MAX 400 /* bytes of the programs' own words that a sentence repeats */
 
 /* ---- command lines ----------------------------------------------------------------------------------------------- */
-
-static void add(struct word_list *w, const char *word)
-{
-    word_list_add(w, arena_strdup(w->arena, word));
-}
 
 static const char *python_of(const struct installer_job *j, struct arena *a)
 {
@@ -25,19 +21,19 @@ char **installer_make_command(const struct installer_job *j, enum installer_way 
     struct word_list w = {.arena = a};
     if (way == INSTALLER_UV) {
         static const char *const fixed[] = {"venv", "--no-project", "--quiet", "--python"};
-        add(&w, j->uv);
+        word_list_add_copy(&w, j->uv);
         for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
-            add(&w, fixed[i]);
-        add(&w, j->python);
+            word_list_add_copy(&w, fixed[i]);
+        word_list_add_copy(&w, j->python);
     } else {
         static const char *const fixed[] = {"-I", "-m", "venv", "--clear"};
-        add(&w, j->python);
+        word_list_add_copy(&w, j->python);
         for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
-            add(&w, fixed[i]);
+            word_list_add_copy(&w, fixed[i]);
         if (way == INSTALLER_VENV_WITHOUT_PIP)
-            add(&w, "--without-pip");
+            word_list_add_copy(&w, "--without-pip");
     }
-    add(&w, j->environment);
+    word_list_add_copy(&w, j->environment);
     return w.item;
 }
 
@@ -47,15 +43,14 @@ static void begin_pip(struct word_list *w, const struct installer_job *j, enum i
                                         "--no-input",     "--no-cache-dir",
                                         "--progress-bar", "off",
                                         "--retries",      "2"};
-    add(w, way == INSTALLER_VENV ? python_of(j, w->arena) : j->python);
-    add(w, "-m");
-    add(w, "pip");
+    word_list_add_copy(w, way == INSTALLER_VENV ? python_of(j, w->arena) : j->python);
+    word_list_add_copy(w, "-m");
+    word_list_add_copy(w, "pip");
     if (way == INSTALLER_VENV_WITHOUT_PIP) {
-        add(w, "--python");
-        add(w, python_of(j, w->arena));
+        word_list_add_option(w, "--python", python_of(j, w->arena));
     }
     for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
-        add(w, fixed[i]);
+        word_list_add_copy(w, fixed[i]);
 }
 
 char **installer_install_command(const struct installer_job *j, enum installer_way way, struct arena *a)
@@ -63,28 +58,23 @@ char **installer_install_command(const struct installer_job *j, enum installer_w
     struct word_list w = {.arena = a};
     if (way == INSTALLER_UV) {
         static const char *const fixed[] = {"pip", "install", "--compile-bytecode", "--no-progress", "--python"};
-        add(&w, j->uv);
+        word_list_add_copy(&w, j->uv);
         for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
-            add(&w, fixed[i]);
-        add(&w, python_of(j, a));
+            word_list_add_copy(&w, fixed[i]);
+        word_list_add_copy(&w, python_of(j, a));
     } else {
         begin_pip(&w, j, way);
     }
     if (*j->settings->wheels) {
-        add(&w, "--no-index");
-        add(&w, "--find-links");
-        add(&w, j->settings->wheels);
+        word_list_add_copy(&w, "--no-index");
+        word_list_add_option(&w, "--find-links", j->settings->wheels);
     }
-    if (j->settings->only_wheels) {
-        add(&w, "--only-binary");
-        add(&w, ":all:");
-    }
+    if (j->settings->only_wheels)
+        word_list_add_option(&w, "--only-binary", ":all:");
     if (j->hashed)
-        add(&w, "--require-hashes");
-    for (size_t i = 0; i < j->file_n; i++) {
-        add(&w, "-r");
-        add(&w, j->file[i]);
-    }
+        word_list_add_copy(&w, "--require-hashes");
+    for (size_t i = 0; i < j->file_n; i++)
+        word_list_add_option(&w, "-r", j->file[i]);
     return w.item;
 }
 
@@ -130,7 +120,7 @@ char **installer_environment(const struct installer_job *j, char *const *inherit
         if (!is_proxy_of_settings(s, inherited_names[i]))
             set(&w, inherited_names[i], value_of(inherited, inherited_names[i]));
     for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
-        add(&w, fixed[i]);
+        word_list_add_copy(&w, fixed[i]);
     set(&w, "HTTP_PROXY", s->http_proxy);
     set(&w, "http_proxy", s->http_proxy);
     set(&w, "HTTPS_PROXY", s->https_proxy);
@@ -215,8 +205,7 @@ static void add_line(const char *line, struct strbuf *ret)
         if (strncmp(line, marks[i], strlen(marks[i])) == 0)
             line += strlen(marks[i]);
     strbuf_add(&text, line, strcspn(line, "\r\n"));
-    if (text.n > CAUSE_MAX)
-        strbuf_truncate(&text, CAUSE_MAX);
+    strbuf_truncate(&text, utf8_cut(strbuf_str(&text), text.n, CAUSE_MAX));
     while (text.n > 0 && (text.s[text.n - 1] == '.' || text.s[text.n - 1] == ' '))
         strbuf_truncate(&text, text.n - 1);
     installer_hide_passwords(strbuf_str(&text), &shown);

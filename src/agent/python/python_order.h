@@ -20,7 +20,7 @@ struct python_settings {
     const char *lists_dir; /* directory of the pinned lists */
     bool only_wheels;
     int32_t build_timeout_s;    /* for all programs together that make one environment */
-    int64_t build_memory_bytes; /* that all these programs may take together; 0: no limit */
+    int64_t build_memory_bytes; /* what all these programs may take together; 0: no limit */
     /* The account that makes environments. false: it is the agent's own, because the agent is not root. */
     bool change_user;
     uint32_t uid, gid;

@@ -13,7 +13,7 @@
 struct login {
     const char *account;       /* as it was typed */
     const char *password;      /* as it was sent */
-    const char *wire_password; /* its form that the hashes of this cluster's accounts are made of (password.h) */
+    const char *wire_password; /* the password in the form that this cluster's accounts hash (password.h) */
     /* NULL, or why the directory cannot be given the password as it was sent, and what to do about that */
     const char *obstacle;
     struct login_attempt attempt;

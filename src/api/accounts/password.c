@@ -1,10 +1,11 @@
 #include "api/accounts/password.h"
 #include "common/base/hex.h"
+#include "common/base/utf8.h"
+#include "common/system/random.h"
 
 #include <argon2.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
-#include <openssl/rand.h>
 #include <string.h>
 #include <strings.h>
 
@@ -40,15 +41,6 @@ int password_wire_form(const char *password, bool is_hashed, struct arena *a, co
     return 0;
 }
 
-/* The number of characters. In UTF-8, each character has exactly one byte that is not a continuation byte. */
-static size_t count_characters(const char *s)
-{
-    size_t n = 0;
-    for (; *s; s++)
-        n += ((unsigned char)*s & 0xc0) != 0x80;
-    return n;
-}
-
 static bool is_hash(const char *s)
 {
     return strlen(s) == WIRE_HASH_CHARS && strspn(s, "0123456789abcdef") == WIRE_HASH_CHARS;
@@ -69,9 +61,9 @@ int password_check_new(const char *password, bool is_hashed, size_t min, const c
                          "isHashed is true, but the password is not the client's hash of one: %d hexadecimal digits in "
                          "lower case",
                          WIRE_HASH_CHARS);
-    if (!is_hashed && count_characters(password) < min)
+    if (!is_hashed && utf8_count(password) < min)
         return error_set(err, ERR_INVALID, "the password has %zu characters, it must have %zu or more",
-                         count_characters(password), min);
+                         utf8_count(password), min);
     if (is_hashed ? is_hash_of(password, username) : strcasecmp(password, username) == 0)
         return error_set(err, ERR_INVALID, "the password must not be the user's name");
     return 0;
@@ -84,8 +76,8 @@ int password_store_form(const char *wire, char ret[PASSWORD_STORED_MAX], struct 
         return 0;
     }
     unsigned char salt[SALT_BYTES];
-    if (RAND_bytes(salt, sizeof(salt)) != 1)
-        return error_set(err, ERR_INTERNAL, "the system gives no random bytes");
+    if (random_bytes(salt, sizeof(salt), err) < 0)
+        return -1;
     int rc = argon2id_hash_encoded(ARGON_PASSES, ARGON_KIB, ARGON_LANES, wire, strlen(wire), salt, sizeof(salt),
                                    HASH_BYTES, ret, PASSWORD_STORED_MAX);
     if (rc != ARGON2_OK)
@@ -112,8 +104,8 @@ int password_generate(char ret[17], struct error *err)
 {
     static const char *const classes[] = {"ABCDEFGHJKLMNPQRSTUVWXYZ", "abcdefghijkmnopqrstuvwxyz", "23456789"};
     unsigned char bytes[32];
-    if (RAND_bytes(bytes, sizeof(bytes)) != 1)
-        return error_set(err, ERR_INTERNAL, "the system gives no random bytes");
+    if (random_bytes(bytes, sizeof(bytes), err) < 0)
+        return -1;
     for (int i = 0; i < 16; i++) {
         /* The first three characters guarantee one of each class. 16 characters of at least 4.5 bits have
          * more than 75 bits. */

@@ -26,12 +26,9 @@ enum { NAME_MAX_CHARACTERS = 80 };
 
 int check_workspace_or_project_name(const char *kind, const char *name, struct error *err)
 {
-    size_t characters = 0, blanks = 0;
-    for (const char *p = name ? name : ""; *p; p++) {
-        /* count bytes that begin a character: continuation bytes do not count */
-        characters += ((unsigned char)*p & 0xC0) != 0x80;
+    size_t characters = name ? utf8_count(name) : 0, blanks = 0;
+    for (const char *p = name ? name : ""; *p; p++)
         blanks += isspace((unsigned char)*p) != 0;
-    }
     if (name && text_find_control(name))
         return error_set(err, ERR_INVALID, "the name of a %s must not contain control characters", kind);
     if (characters == 0 || characters > NAME_MAX_CHARACTERS)

@@ -9,8 +9,8 @@
  * task may report: an owner may report only for an unmanaged trial. */
 int checkpoint_check_report(struct req *r, struct store *db, int32_t trial_id, struct error *err);
 
-/* These may report what is left of a checkpoint: the owner, admins, the task of its trial, and a task that collects
- * checkpoints of its experiment. */
+/* The owner, admins, the task of the checkpoint's trial, and a task that collects checkpoints of its experiment may
+ * report what is left of the checkpoint. */
 int checkpoint_check_removed(struct req *r, struct store *db, const char *uuid, struct error *err);
 
 /* The id of the task that asks, by its session; "" if a person asks. */

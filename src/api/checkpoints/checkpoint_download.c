@@ -241,13 +241,11 @@ static int open_store(struct req *r, struct error *err)
     struct download *d = r->state;
     const struct config *c = api_info(r->api)->config;
     struct json_object *own = config_get(c, "checkpoint_storage");
-    cleanup_json struct json_object *copy = NULL;
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
     if (check_clusters_own(d, own, err) < 0)
         return -1;
     /* a copy, since other threads read the original: printing a json-c tree stores the text within the tree */
-    if (json_object_deep_copy(own, &copy, NULL) < 0)
-        abort();
+    cleanup_json struct json_object *copy = json_copy(own);
     json_print(copy, &text);
     const char *path = config_str(c, "python_path");
     const struct checkpoint_helper_options o = {.python = config_str(c, "python_executable"),

@@ -10,20 +10,10 @@ bool agent_hides(const struct req *r)
     return !access_has(r, PERMISSION_VIEW_SENSITIVE_AGENT_INFO, 0);
 }
 
-static bool sees_container(const struct req *r, const struct core *core, const char *allocation_id)
-{
-    const struct allocation_row *row = core_allocation(core, allocation_id);
-    struct core_trial_view trial;
-    struct core_task_view task;
-    if (row && row->trial_id)
-        return core_trial(core, row->trial_id, &trial) && access_sees_job(r, trial.row->experiment_id, 0);
-    return row && core_task(core, row->task_id, &task) &&
-           access_sees_job(r, task.row->experiment_id, task.launched ? task.launched->workspace_id : 0);
-}
-
 static void hide_container(struct req *r, const struct core *core, struct wire_container *c)
 {
-    if (sees_container(r, core, c->parent))
+    const struct allocation_row *row = core_allocation(core, c->parent);
+    if (row && access_sees_allocation(r, core, row))
         return;
     c->id = c->parent = STARS;
     c->permission_denied = true;

@@ -14,7 +14,7 @@ static const struct wire_device *device_to_wire(const struct core_device *d, str
     return w;
 }
 
-static enum wire_container_state container_state_to_wire(enum container_state state)
+enum wire_container_state container_state_to_wire(enum container_state state)
 {
     static const enum wire_container_state wire[CONTAINER_STATE_NR] = {
         [CONTAINER_ASSIGNED] = WIRE_CONTAINER_STATE_ASSIGNED,

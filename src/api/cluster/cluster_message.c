@@ -9,6 +9,7 @@
 #include "api/pipeline/internal.h"
 #include "common/base/clock.h"
 #include "common/base/must.h"
+#include "common/base/utf8.h"
 #include "common/config/schema.h"
 #include "common/json/json.h"
 #include "gen/handlers.h"
@@ -108,7 +109,7 @@ const struct wire_cluster_message *cluster_message_shown(struct req *r)
     if (!now || now->start_time > r->now_us || is_over(now, r->now_us))
         return NULL;
     struct wire_cluster_message *copy = arena_dup(&r->arena, now, sizeof(*now));
-    copy->message = arena_strdup(&r->arena, now->message); /* it may change before the reply is encoded */
+    copy->message = arena_strdup(&r->arena, now->message); /* the text may change before the reply is encoded */
     return copy;
 }
 
@@ -130,11 +131,10 @@ static int store_text(struct req *r, struct store *db, const char *text, struct 
 /* Terminals and browsers show the message, so that it must not have characters that control them. */
 static int check_text(const char *message, struct error *err)
 {
-    size_t n = 0, shown = 0;
+    size_t n = utf8_count(message ? message : ""), shown = 0;
     for (const unsigned char *c = (const unsigned char *)(message ? message : ""); *c; c++) {
         if (iscntrl(*c) || (c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0))
             return error_set(err, ERR_INVALID, "message: must be one line without control characters");
-        n += (*c & 0xc0) != 0x80;
         shown += !isspace(*c);
     }
     if (shown == 0)

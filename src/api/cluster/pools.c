@@ -342,15 +342,6 @@ static void keep_texts(struct req *r, const struct jobs *j, size_t i)
     owner->task_id = owner->task_id ? arena_strdup(&r->arena, owner->task_id) : NULL;
 }
 
-static bool sees_job(const struct req *r, const struct core *core, struct core_job_owner job)
-{
-    struct core_task_view t;
-    if (!job.task_id)
-        return access_sees_job(r, job.experiment_id, 0);
-    return core_task(core, job.task_id, &t) &&
-           access_sees_job(r, t.row->experiment_id, t.launched ? t.launched->workspace_id : 0);
-}
-
 static int list_jobs(struct req *r, struct core *core, const struct wire_get_jobs_v2_request *in, bool v2,
                      struct error *err)
 {
@@ -364,7 +355,7 @@ static int list_jobs(struct req *r, struct core *core, const struct wire_get_job
     access_has(r, PERMISSION_VIEW_NSC, 0); /* for access_check_asked(): the queue may be empty */
     j->limited = arena_array(&r->arena, bool, n + 1);
     for (size_t i = 0; i < n; i++) {
-        bool sees = sees_job(r, core, all[i].owner);
+        bool sees = access_sees_job(r, core, all[i].owner);
         if (!is_pool_wanted(&all[i], in->states, in->states_n) ||
             (!sees && !v2)) /* the older list has no form for it */
             continue;

@@ -17,7 +17,7 @@ struct bulk {
     size_t *results_n;
     struct store_experiment_brief *found; /* sorted by id */
     size_t found_n;
-    size_t *changed; /* those that the writer has changed, as indexes into the ids */
+    size_t *changed; /* the experiments that the writer has changed, as indexes into the ids */
     size_t changed_n;
     size_t at; /* index of the next id for the loop, which works in parts */
 };

@@ -1,6 +1,5 @@
 #include "api/experiments/launch.h"
 
-#include <openssl/rand.h>
 #include <string.h>
 
 #include "api/checkpoints/task_account.h"
@@ -9,6 +8,7 @@
 #include "api/pipeline/convert.h"
 #include "api/pipeline/internal.h"
 #include "common/json/json.h"
+#include "common/system/random.h"
 #include "core/core.h"
 #include "store/accounts/workspaces.h"
 #include "store/experiments/checkpoints.h"
@@ -30,8 +30,8 @@ int launch_context(struct req *r, struct expconf_context *ret, struct error *err
                                     .pool_n = d->pool_n,
                                     .config_max = d->config_max,
                                     .seed = (uint32_t)(r->now_us / 1000000)};
-    if (RAND_bytes((unsigned char *)ret->random, sizeof(ret->random)) != 1)
-        return error_set(err, ERR_INTERNAL, "the system gives no random bytes");
+    if (random_bytes(ret->random, sizeof(ret->random), err) < 0)
+        return -1;
     for (size_t i = 0; i < d->pool_n; i++) {
         pool[i] = (struct expconf_pool){.name = d->pool[i].name, .default_priority = d->pool[i].default_priority};
         if (parse_part(d->pool[i].task_container_defaults, &pool[i].task_container_defaults, err) < 0)

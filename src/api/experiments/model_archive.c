@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/arena.h"
+#include "common/base/compare.h"
 #include "common/task/context_depth.h"
 
 /* The values of util.v1.File.type: those of tar. */
@@ -102,15 +103,9 @@ char *model_path_clean(const char *path, struct arena *a)
     return out;
 }
 
-/* Compares paths with '/' before every other character, so that what is below a directory follows it at once. */
 static int by_path(const void *x, const void *y)
 {
-    const unsigned char *a = (const unsigned char *)((const struct place *)x)->path;
-    const unsigned char *b = (const unsigned char *)((const struct place *)y)->path;
-    while (*a && *a == *b)
-        a++, b++;
-    int p = *a == '/' ? 1 : *a ? *a + 1 : 0, q = *b == '/' ? 1 : *b ? *b + 1 : 0;
-    return p - q;
+    return compare_paths(((const struct place *)x)->path, ((const struct place *)y)->path);
 }
 
 /* Refuses what an agent could not unpack: otherwise every agent would try it again and again. */

@@ -7,6 +7,7 @@
 
 #include "api/experiments/model_archive.h"
 #include "common/base/cleanup.h"
+#include "common/base/compare.h"
 
 enum {
     SNIFFED = 512, /* number of bytes at the beginning of a file by which its type is found */
@@ -94,15 +95,9 @@ static const char *type_of_entry(struct archive *in, struct error *err)
 
 /* ---- the tree ---------------------------------------------------------------------------------------------------- */
 
-/* Compares paths with '/' before every other character, so that the members of a directory follow it at once. */
 static int by_path(const void *x, const void *y)
 {
-    const unsigned char *a = (const unsigned char *)((const struct member *)x)->path;
-    const unsigned char *b = (const unsigned char *)((const struct member *)y)->path;
-    while (*a && *a == *b)
-        a++, b++;
-    int p = *a == '/' ? 1 : *a ? *a + 1 : 0, q = *b == '/' ? 1 : *b ? *b + 1 : 0;
-    return p - q;
+    return compare_paths(((const struct member *)x)->path, ((const struct member *)y)->path);
 }
 
 static int read_members(const void *tgz, size_t n, struct arena *a, struct member **ret, size_t *ret_n,

@@ -144,7 +144,7 @@ static int kill_of_ended(struct req *r, struct store *db, struct error *err)
 {
     const struct wire_kill_trial_request *in = r->in;
     struct store_trial t;
-    return store_trial_get(db, in->id, /* full= */ false, &r->arena, &t, err); /* it is over already: success */
+    return store_trial_get(db, in->id, /* full= */ false, &r->arena, &t, err); /* the trial is over already: success */
 }
 
 int api_kill_trial(struct req *r, struct core *core, const struct wire_kill_trial_request *in,

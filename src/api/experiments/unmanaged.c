@@ -1,6 +1,5 @@
 /* Unmanaged trials: they run elsewhere (core_v2) and only report to the master. The core gives them numbers and
  * knows nothing else of them: everything about them is in the store. */
-#include <openssl/rand.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +7,7 @@
 #include "api/pipeline/convert.h"
 #include "api/pipeline/internal.h"
 #include "api/webhooks/webhook_events.h"
-#include "common/base/hex.h"
+#include "common/system/random.h"
 #include "core/core.h"
 #include "gen/handlers.h"
 #include "store/cluster/tasks.h"
@@ -26,15 +25,6 @@ struct making {
     struct trial_row row;
     char job_id[CORE_UUID_MAX];
 };
-
-static int new_uuid(char ret[CORE_UUID_MAX], struct error *err)
-{
-    unsigned char b[UUID_BYTES];
-    if (RAND_bytes(b, sizeof(b)) != 1)
-        return error_set(err, ERR_INTERNAL, "the system gives no random bytes");
-    uuid_encode(b, ret);
-    return 0;
-}
 
 static int show_trial(struct req *r, struct store *db, int32_t trial_id, const struct wire_trial **ret,
                       struct error *err)
@@ -125,7 +115,7 @@ static int make_trial(struct req *r, struct store *db, const struct making *requ
                                 .state = RUN_PAUSED,
                                 .start_us = r->now_us,
                                 .hparams = m->in->hparams ? m->in->hparams : "{}"};
-    if (new_uuid(m->row.request_id, err) < 0)
+    if (random_uuid(m->row.request_id, err) < 0)
         return -1;
     snprintf(m->row.task_id, sizeof(m->row.task_id), "%d.%s", x.id, m->row.request_id);
     snprintf(m->job_id, sizeof(m->job_id), "%s", x.job_id);

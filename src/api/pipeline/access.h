@@ -21,6 +21,9 @@
 #include "gen/permissions.h"
 #include "store/rows.h"
 
+struct allocation_row;
+struct core_job_owner;
+
 enum access_word {
     ACCESS_NO,
     ACCESS_OPEN, /* without credentials */
@@ -164,8 +167,10 @@ int access_need_of(struct req *r, struct store *db, enum permission p, struct ac
 struct store_ints access_workspaces(struct req *r, enum permission p);
 /* For ACCESS_IN_LIVE: the workspace of an experiment that is not over; 0: there is no such experiment. */
 int32_t access_workspace_of_live(const struct req *r, int32_t experiment_id);
-/* For ACCESS_IN_LIVE: whether the one who asks sees the job of this experiment, or (0) of a task in this workspace. */
-bool access_sees_job(const struct req *r, int32_t experiment_id, int32_t workspace_id);
+/* For ACCESS_IN_LIVE, on the loop: whether the one who asks sees a job in the queue, or an open allocation. Nobody sees
+ * those of tasks that collect checkpoints. */
+bool access_sees_job(const struct req *r, const struct core *core, struct core_job_owner job);
+bool access_sees_allocation(const struct req *r, const struct core *core, const struct allocation_row *row);
 
 /* ---- for code that shows configurations (convert.h) -------------------------------------------------------------- */
 

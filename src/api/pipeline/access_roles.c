@@ -7,6 +7,7 @@
 #include "api/pipeline/internal.h"
 #include "api/pipeline/request_run.h"
 #include "api/rights/permissions.h"
+#include "core/core.h"
 #include "store/functions.h"
 
 /* ---- whose permissions ------------------------------------------------------------------------------------------- */
@@ -330,11 +331,23 @@ struct store_ints access_workspaces(struct req *r, enum permission p)
     return (struct store_ints){id, n};
 }
 
-bool access_sees_job(const struct req *r, int32_t experiment_id, int32_t workspace_id)
+bool access_sees_job(const struct req *r, const struct core *core, struct core_job_owner job)
 {
-    if (!experiment_id)
-        return access_has(r, PERMISSION_VIEW_NSC, workspace_id);
-    return access_has(r, PERMISSION_VIEW_EXPERIMENT_METADATA, access_workspace_of_live(r, experiment_id));
+    struct core_task_view task;
+    if (job.task_id)
+        return core_task(core, job.task_id, &task) && access_has(r, PERMISSION_VIEW_NSC, task.launched->workspace_id);
+    return access_has(r, PERMISSION_VIEW_EXPERIMENT_METADATA, access_workspace_of_live(r, job.experiment_id));
+}
+
+bool access_sees_allocation(const struct req *r, const struct core *core, const struct allocation_row *row)
+{
+    struct core_job_owner job = {.task_id = row->task_id};
+    struct core_trial_view trial;
+    if (row->trial_id) {
+        job.task_id = NULL;
+        job.experiment_id = core_trial(core, row->trial_id, &trial) ? trial.row->experiment_id : 0;
+    }
+    return access_sees_job(r, core, job);
 }
 
 int32_t access_workspace_of_live(const struct req *r, int32_t experiment_id)

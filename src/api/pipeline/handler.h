@@ -69,7 +69,7 @@ struct principal {
     int64_t password_at_us; /* when a password opened the session; 0: no password did, as for the sessions of tasks */
     uint8_t token_hash[32];
     char username[128];
-    char allocation_id[128]; /* this and the fields below are set for PRINCIPAL_TASK only; otherwise "" and 0 */
+    char allocation_id[128]; /* set, as the fields below are, for PRINCIPAL_TASK only; otherwise "" and 0 */
     char task_id[128];
     int32_t trial_id, experiment_id;
 };
@@ -117,7 +117,7 @@ struct req {
     struct req_run *run;
 };
 
-/* These go on with `step` on the named thread: `return req_then_…(...)`. */
+/* The functions req_then_…() go on with `step` on the thread that they name: `return req_then_…(...)`. */
 int req_then_loop(struct req *r, req_loop_fn *step);
 /* in the loop's next turn, so that other requests have theirs in between */
 int req_then_next_turn(struct req *r, req_loop_fn *step);

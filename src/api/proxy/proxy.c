@@ -174,7 +174,7 @@ struct attempt {
     struct visitor visitor;
     struct call *call; /* NULL: nothing is being opened */
     const char *why;   /* the port cannot be reached */
-    bool late;         /* it has not answered in time */
+    bool late;         /* the port has not answered in time */
     bool wants_page, upgrade;
 };
 

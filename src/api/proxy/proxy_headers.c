@@ -219,7 +219,7 @@ bool proxy_set_cookie(const char *value, const char *path, struct strbuf *out)
 
 /* ---- to the visitor ---------------------------------------------------------------------------------------------- */
 
-/* These speak for the whole origin, or the master writes them itself. */
+/* Headers that speak for the whole origin, or that the master writes itself. */
 static const char *const not_for_visitors[] = {
     "Content-Length",
     "Set-Cookie*",

@@ -46,7 +46,7 @@ void service_cache_put(struct service_cache *c, const struct task_service *s, in
 enum service_stage {
     SERVICE_WAITS,  /* queued or paused */
     SERVICE_STARTS, /* an agent prepares it */
-    SERVICE_RUNS,   /* its program runs, though the port may not answer yet */
+    SERVICE_RUNS,   /* the task's program runs, though the port may not answer yet */
     SERVICE_OVER,
 };
 struct service_state {

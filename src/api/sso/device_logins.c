@@ -2,12 +2,12 @@
 
 #include <ctype.h>
 #include <openssl/crypto.h>
-#include <openssl/rand.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/must.h"
+#include "common/system/random.h"
 
 #define SECOND_US INT64_C(1000000)
 
@@ -52,8 +52,8 @@ static int make_user_code(char ret[DEVICE_CODE_TEXT], struct error *err)
     int n = 0;
     while (n < CODE_LETTERS) {
         unsigned char byte;
-        if (RAND_bytes(&byte, 1) != 1)
-            return error_set(err, ERR_INTERNAL, "the system gives no random bytes");
+        if (random_bytes(&byte, 1, err) < 0)
+            return -1;
         if (byte < 256 / LETTERS * LETTERS)
             ret[n + (n >= CODE_LETTERS / 2)] = letters[byte % LETTERS], n++;
     }

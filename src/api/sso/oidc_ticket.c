@@ -2,11 +2,11 @@
 
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
-#include <openssl/rand.h>
 #include <string.h>
 
 #include "api/rights/secret.h"
 #include "common/base/base64.h"
+#include "common/system/random.h"
 
 enum { RANDOM_BYTES = 24, HASH_BYTES = 32, COOKIE_MAX = 4096 };
 #define SECOND_US INT64_C(1000000)
@@ -85,8 +85,8 @@ int oidc_ticket_new(const uint8_t key[OIDC_TICKET_KEY], int64_t now_us, const ch
     struct oidc_ticket t = {.relay = arena_strdup(a, relay)};
     if (oidc_relay_check(relay, err) < 0)
         return -1;
-    if (RAND_bytes(random, sizeof(random)) != 1)
-        return error_set(err, ERR_INTERNAL, "the system gives no random bytes");
+    if (random_bytes(random, sizeof(random), err) < 0)
+        return -1;
     t.cookie = arena_printf(a, "%s.%lld.%s", encoded(random, sizeof(random), a), (long long)(now_us / SECOND_US),
                             encoded(relay, strlen(relay), a));
     if (fill(key, a, &t, err) < 0)

@@ -154,17 +154,6 @@ static int leave_loop(struct req *r, struct error *err)
     return 0;
 }
 
-/* Whether the allocation is in the list: the one who asks may see it, and its task does not collect checkpoints. */
-static bool is_shown(const struct req *r, const struct core *core, const struct allocation_row *row)
-{
-    struct core_task_view task;
-    struct core_trial_view trial;
-    if (row->trial_id)
-        return access_sees_job(r, core_trial(core, row->trial_id, &trial) ? trial.row->experiment_id : -1, 0);
-    return core_task(core, row->task_id, &task) &&
-           access_sees_job(r, task.row->experiment_id, task.launched ? task.launched->workspace_id : 0);
-}
-
 static void list_allocations(struct req *r, struct core *core, struct wire_get_tasks_response *ret)
 {
     struct core *c = core;
@@ -176,7 +165,7 @@ static void list_allocations(struct req *r, struct core *core, struct wire_get_t
                               .entry = arena_array(&r->arena, struct wire_map_task_allocation_summary, n + 1)};
     access_has(r, PERMISSION_VIEW_NSC, 0); /* for access_check_asked(): there may be no allocation */
     for (size_t i = 0; i < n; i++)
-        if (is_shown(r, c, row[i]))
+        if (access_sees_allocation(r, c, row[i]))
             add_allocation(&l, row[i]);
     ret->allocation_id_to_summary = l.entry;
     ret->allocation_id_to_summary_n = l.n;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/cleanup.h"
+#include "common/base/compare.h"
 #include "common/json/json.h"
 
 enum { IDS_MAX = 10000, RANGES_MAX = 100000 };
@@ -16,12 +17,6 @@ static const struct {
     [UPDATE_MODEL] = {"models", {"model_ids", "workspace_ids", NULL, "user_ids"}},
     [UPDATE_VERSION] = {"modelversions", {"model_version_ids", NULL, "model_ids", "user_ids"}},
 };
-
-static int compare_ids(const void *a, const void *b)
-{
-    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-    return (x > y) - (x < y);
-}
 
 static int read_list(struct json_object *v, const char *name, struct arena *a, struct update_list *ret,
                      struct error *err)
@@ -40,7 +35,7 @@ static int read_list(struct json_object *v, const char *name, struct arena *a, s
                              id ? json_object_to_json_string(id) : "null");
         ret->id[i] = (int32_t)number;
     }
-    qsort(ret->id, ret->n, sizeof(*ret->id), compare_ids);
+    qsort(ret->id, ret->n, sizeof(*ret->id), compare_int32);
     return 0;
 }
 
@@ -124,7 +119,7 @@ bool update_spec_wants(const struct update_spec *s, const struct update_ids *ids
 {
     for (size_t by = 0; by < UPDATE_BYS; by++)
         if (s->by[by].n > 0 && ids->id[by] &&
-            bsearch(&ids->id[by], s->by[by].id, s->by[by].n, sizeof(int32_t), compare_ids))
+            bsearch(&ids->id[by], s->by[by].id, s->by[by].n, sizeof(int32_t), compare_int32))
             return true;
     return false;
 }

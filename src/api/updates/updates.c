@@ -44,17 +44,17 @@ struct subscriber {
     uint64_t serial;
     char *wanted; /* the client's last message, if it has not been answered yet */
     size_t wanted_n;
-    bool waits;                    /* it is among those that wait for an answer to their message */
+    bool waits;                    /* the subscriber is among those that wait for an answer to their message */
     struct arena arena;            /* of the request in force */
     struct update_request request; /* what it has subscribed to */
-    bool is_live;                  /* it has been sent everything up to from_seq */
+    bool is_live;                  /* everything up to from_seq has been sent */
     int64_t from_seq;
     size_t pending_max;
 };
 
 struct updates {
     struct api *api;
-    struct topic_member changes; /* it is woken when a change is committed */
+    struct topic_member changes; /* woken when a change is committed */
     LIST_HEAD(, subscriber) all;
     STAILQ_HEAD(, subscriber) waiting;
     struct subscriber *next; /* the one that is sent the changes next */

@@ -1,60 +1,49 @@
 #include "api/webhooks/webhook_events.h"
 
-#include <openssl/rand.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "api/webhooks/webhook_payload.h"
 #include "api/webhooks/webhook_rules.h"
-#include "common/base/hex.h"
 #include "common/system/log.h"
+#include "common/system/random.h"
 #include "store/webhooks/webhooks.h"
-
-int webhook_new_uuid(char ret[WEBHOOK_UUID_MAX], struct error *err)
-{
-    unsigned char random[UUID_BYTES];
-    if (RAND_bytes(random, sizeof(random)) != 1)
-        return error_set(err, ERR_INTERNAL, "the system gives no random bytes");
-    uuid_encode(random, ret);
-    return 0;
-}
 
 /* A webhook whose receiver has been away for long has this many messages at most; further events are not told it. */
 enum { WAITING_MAX = 1000 };
 
-/* *ret_room says whether the webhook may be told one more message, whose id is then in ret_id. `of` and `id` name in
- * the log what the message would have been about. */
-static int begin_message(struct store *db, int32_t webhook_id, const char *of, const char *id,
-                         char ret_id[WEBHOOK_UUID_MAX], bool *ret_room, struct error *err)
-{
-    int64_t waiting;
-    if (store_webhook_deliveries_waiting(db, webhook_id, &waiting, err) < 0 || webhook_new_uuid(ret_id, err) < 0)
-        return -1;
-    *ret_room = waiting < WAITING_MAX;
-    if (!*ret_room)
-        log_warning("webhook.full", "webhook=%d waiting=%lld %s=%s action=not_told", webhook_id, (long long)waiting, of,
-                    id);
-    return 0;
-}
+/* Something that webhooks are told. */
+struct news {
+    const char *kind, *id; /* what the news is about, as the log of the master names it */
+    int64_t now_us;
+    void *event;
+    void (*write)(void *event, const char *event_id, bool slack, struct strbuf *out);
+};
 
-static bool is_slack(const struct store_webhook *h)
-{
-    return strcmp(h->type, "SLACK") == 0;
-}
-
-static int add_message(struct store *db, const struct store_webhook *h, struct webhook_event *e, struct error *err)
+/* Returns 1 when a message for the webhook is stored, 0 if too many are waiting there. */
+static int add_message(struct store *db, const struct store_webhook *h, const struct news *n, struct error *err)
 {
     cleanup_strbuf struct strbuf body = STRBUF_INIT;
-    char event_id[WEBHOOK_UUID_MAX], experiment[16];
-    bool room;
-    snprintf(experiment, sizeof(experiment), "%d", e->experiment->id);
-    if (begin_message(db, h->id, "exp", experiment, event_id, &room, err) < 0)
+    char event_id[UUID_TEXT_MAX];
+    int64_t waiting;
+    if (store_webhook_deliveries_waiting(db, h->id, &waiting, err) < 0 || random_uuid(event_id, err) < 0)
         return -1;
-    if (!room)
+    if (waiting >= WAITING_MAX) {
+        log_warning("webhook.full", "webhook=%d waiting=%lld %s=%s action=not_told", h->id, (long long)waiting, n->kind,
+                    n->id);
         return 0;
+    }
+    n->write(n->event, event_id, strcmp(h->type, "SLACK") == 0, &body);
+    return store_webhook_delivery_add(db, h->id, strbuf_str(&body), n->now_us, err) < 0 ? -1 : 1;
+}
+
+/* ---- states of experiments, and alerts --------------------------------------------------------------------------- */
+
+static void write_event(void *event, const char *event_id, bool slack, struct strbuf *out)
+{
+    struct webhook_event *e = event;
     e->event_id = event_id;
-    (is_slack(h) ? webhook_payload_slack : webhook_payload_default)(e, &body);
-    return store_webhook_delivery_add(db, h->id, strbuf_str(&body), e->now_us, err);
+    (slack ? webhook_payload_slack : webhook_payload_default)(e, out);
 }
 
 static int tell(struct store *db, int32_t experiment_id, const char *type, struct webhook_event *e, struct error *err)
@@ -75,9 +64,12 @@ static int tell(struct store *db, int32_t experiment_id, const char *type, struc
         return 0;
     if (store_webhooks_for_event(db, type, state, x.workspace_id, &a, &h, &n, err) < 0)
         return -1;
+    char id[16];
+    snprintf(id, sizeof(id), "%d", x.id);
     e->experiment = &x;
+    const struct news news = {.kind = "exp", .id = id, .now_us = e->now_us, .event = e, .write = write_event};
     for (size_t i = 0; i < n; i++)
-        if (webhook_concerns(&h[i], x.config) && add_message(db, &h[i], e, err) < 0)
+        if (webhook_concerns(&h[i], x.config) && add_message(db, &h[i], &news, err) < 0)
             return -1;
     return 0;
 }
@@ -109,20 +101,11 @@ int webhook_alert(struct store *db, int32_t experiment_id, int32_t trial_id,
 
 /* ---- lines of task logs ------------------------------------------------------------------------------------------ */
 
-static int add_log_message(struct store *db, const struct store_webhook *h, struct webhook_log_event *e, bool *ret_told,
-                           struct error *err)
+static void write_log_event(void *event, const char *event_id, bool slack, struct strbuf *out)
 {
-    cleanup_strbuf struct strbuf body = STRBUF_INIT;
-    char event_id[WEBHOOK_UUID_MAX];
-    bool room;
-    if (begin_message(db, h->id, "task", e->task->id, event_id, &room, err) < 0)
-        return -1;
-    if (!room)
-        return 0;
+    struct webhook_log_event *e = event;
     e->event_id = event_id;
-    (is_slack(h) ? webhook_payload_log_slack : webhook_payload_log_default)(e, &body);
-    *ret_told = true;
-    return store_webhook_delivery_add(db, h->id, strbuf_str(&body), e->now_us, err);
+    (slack ? webhook_payload_log_slack : webhook_payload_log_default)(e, out);
 }
 
 /* The match is noted before anything else is looked at: a task whose lines match again and again costs one statement
@@ -149,25 +132,19 @@ int webhook_log_matched(struct store *db, const char *task_id, const struct webh
                                   .node_name = hit->node_name,
                                   .regex = hit->regex,
                                   .line = hit->line};
-    return add_log_message(db, &h, &e, ret_told, err);
+    const struct news news = {.kind = "task", .id = task_id, .now_us = now_us, .event = &e, .write = write_log_event};
+    int stored = add_message(db, &h, &news, err);
+    *ret_told = stored > 0;
+    return stored < 0 ? -1 : 0;
 }
 
 /* ---- aliases of models ------------------------------------------------------------------------------------------- */
 
-static int add_alias_message(struct store *db, const struct store_webhook *h, struct webhook_alias_event *e,
-                             struct error *err)
+static void write_alias_event(void *event, const char *event_id, bool slack, struct strbuf *out)
 {
-    cleanup_strbuf struct strbuf body = STRBUF_INIT;
-    char event_id[WEBHOOK_UUID_MAX], model[16];
-    bool room;
-    snprintf(model, sizeof(model), "%d", e->model_id);
-    if (begin_message(db, h->id, "model", model, event_id, &room, err) < 0)
-        return -1;
-    if (!room)
-        return 0;
+    struct webhook_alias_event *e = event;
     e->event_id = event_id;
-    (is_slack(h) ? webhook_payload_alias_slack : webhook_payload_alias_default)(e, &body);
-    return store_webhook_delivery_add(db, h->id, strbuf_str(&body), e->now_us, err);
+    (slack ? webhook_payload_alias_slack : webhook_payload_alias_default)(e, out);
 }
 
 int webhook_alias_changed(struct store *db, struct webhook_alias_event *e, const char *base_url, int64_t now_us,
@@ -182,8 +159,11 @@ int webhook_alias_changed(struct store *db, struct webhook_alias_event *e, const
         return 0;
     if (store_webhooks_for_event(db, "MODEL_ALIAS", "", e->workspace_id, &a, &h, &n, err) < 0)
         return -1;
+    char id[16];
+    snprintf(id, sizeof(id), "%d", e->model_id);
+    const struct news news = {.kind = "model", .id = id, .now_us = now_us, .event = e, .write = write_alias_event};
     for (size_t i = 0; i < n; i++)
-        if (add_alias_message(db, &h[i], e, err) < 0)
+        if (add_message(db, &h[i], &news, err) < 0)
             return -1;
     return 0;
 }

@@ -12,9 +12,6 @@
 
 struct store;
 
-enum { WEBHOOK_UUID_MAX = 37 };
-int webhook_new_uuid(char ret[WEBHOOK_UUID_MAX], struct error *err);
-
 /* An experiment has entered a state, which is stored already. */
 int webhook_state_changed(struct store *db, int32_t experiment_id, const char *state, const char *base_url,
                           int64_t now_us, struct error *err);

@@ -5,6 +5,7 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/must.h"
+#include "common/base/utf8.h"
 #include "common/json/json.h"
 
 #define US_PER_S 1000000ll
@@ -74,14 +75,10 @@ void webhook_payload_default(const struct webhook_event *e, struct strbuf *out)
     json_print(o, out);
 }
 
-/* The text, or as much of it as the message may have, ending at the border of a character. */
+/* The text, or as much of it as the message may have. */
 static struct json_object *text_up_to(const char *s, size_t max)
 {
-    size_t n = strlen(s);
-    if (n > max)
-        for (n = max; n > 0 && ((unsigned char)s[n] & 0xc0) == 0x80;)
-            n--;
-    return json_object_new_string_len(s, (int)n);
+    return json_object_new_string_len(s, (int)utf8_cut(s, strlen(s), max));
 }
 
 enum { LINE_MAX_BYTES = 8192 };

@@ -1,7 +1,17 @@
 #include "cli/cmd/show.h"
 
 #include "cli/terminal/output.h"
+#include "common/base/clock.h"
 #include "gen/experiment_config.h"
+
+int option_time(const char *option, const char *text, int64_t *ret, bool *ret_has, struct error *err)
+{
+    *ret_has = text != NULL;
+    if (text && clock_parse(text, strlen(text), ret) < 0)
+        return error_set(err, ERR_USAGE, "%s is \"%s\"; a time has the form 2026-11-21T07:12:01Z (RFC 3339)", option,
+                         text);
+    return 0;
+}
 
 /* ---- hyperparameters and metrics --------------------------------------------------------------------------------- */
 

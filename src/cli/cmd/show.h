@@ -16,6 +16,11 @@ static inline const char *state_text(const struct codec_enum *e, int32_t number)
     return strncmp(name, "STATE_", 6) == 0 ? name + 6 : name;
 }
 
+static inline bool trial_has_ended(enum wire_trial_state s)
+{
+    return s == WIRE_TRIAL_STATE_COMPLETED || s == WIRE_TRIAL_STATE_CANCELED || s == WIRE_TRIAL_STATE_ERROR;
+}
+
 /* Without --pages, --limit is the most results in all; with it, the number of results on a page. */
 static inline const char *pages_of(const char *pages, bool has_limit)
 {
@@ -27,6 +32,9 @@ static inline bool is_last_page(const struct wire_pagination *p, const char *pag
 {
     return strcmp(pages, "1") == 0 || !p || p->end_index >= p->total;
 }
+
+/* Reads the time of an option. text NULL: the option is missing. */
+int option_time(const char *option, const char *text, int64_t *ret, bool *ret_has, struct error *err);
 
 /* Hyperparameters or metrics in brief: "lr=0.1, net.width=3"; for any JSON object. The result is in the arena. */
 const char *brief_object(struct arena *a, const char *json);

@@ -23,39 +23,63 @@ static int port_parse(const char *text, size_t n, int *ret)
     return 0;
 }
 
-int address_canonical(const char *text, struct arena *a, const char **ret, struct error *err)
+/* Takes the scheme off an address. *ret_port is the port that goes with it; without a scheme it is http at 8080. */
+static int take_scheme(const char *text, const char **ret_scheme, const char **ret_rest, int *ret_port,
+                       struct error *err)
 {
-    const char *scheme = "http", *rest = text;
-    int port = 8080;
-    if (strncasecmp(text, "http://", 7) == 0) {
-        rest = text + 7;
-        port = 80;
-    } else if (strncasecmp(text, "https://", 8) == 0) {
-        scheme = "https";
-        rest = text + 8;
-        port = 443;
+    static const struct {
+        const char *name, *mark;
+        int port;
+    } schemes[] = {{"http", "http://", 80}, {"https", "https://", 443}};
+    for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++) {
+        size_t n = strlen(schemes[i].mark);
+        if (strncasecmp(text, schemes[i].mark, n) != 0)
+            continue;
+        *ret_scheme = schemes[i].name;
+        *ret_rest = text + n;
+        *ret_port = schemes[i].port;
+        return 0;
     }
-    const char *mark = rest == text ? strstr(text, "://") : NULL;
+    const char *mark = strstr(text, "://");
     if (mark)
         return error_set(err, ERR_USAGE, "master address '%s': a master speaks http:// or https://, not %.*s://", text,
                          (int)(mark - text), text);
+    *ret_scheme = "http";
+    *ret_rest = text;
+    *ret_port = 8080;
+    return 0;
+}
+
+/* Takes the port off host[0 … n), if there is one, and returns the length of the name before it. */
+static int take_port(const char *text, const char *host, size_t n, size_t *ret_n, int *ret_port, struct error *err)
+{
+    /* an IPv6 host is in brackets; the colons in it do not separate the port */
+    const char *bracket = host[0] == '[' ? memchr(host, ']', n) : NULL;
+    const char *from = bracket ? bracket : host;
+    const char *colon = memchr(from, ':', n - (size_t)(from - host));
+    if (colon && port_parse(colon + 1, n - (size_t)(colon + 1 - host), ret_port) < 0)
+        return error_set(err, ERR_USAGE, "master address '%s': the port must be a number from 0 to 65535", text);
+    *ret_n = colon ? (size_t)(colon - host) : n;
+    if (*ret_n == 0)
+        return error_set(err, ERR_USAGE, "master address '%s' has no host name", text);
+    return 0;
+}
+
+int address_canonical(const char *text, struct arena *a, const char **ret, struct error *err)
+{
+    const char *scheme = NULL, *rest = NULL;
+    int port = 0;
+    size_t name_n = 0;
+    if (take_scheme(text, &scheme, &rest, &port, err) < 0)
+        return -1;
     size_t host_n = strcspn(rest, "/?#");
     const char *path = rest + host_n;
     if (memchr(rest, '@', host_n))
         return error_set(err, ERR_USAGE, "master address '%s' must not contain a user or password", text);
     if (strpbrk(path, "?#"))
         return error_set(err, ERR_USAGE, "master address '%s' must not contain a query or fragment", text);
-
-    /* an IPv6 host is in brackets; the colons in it do not separate the port */
-    const char *bracket = rest[0] == '[' ? memchr(rest, ']', host_n) : NULL;
-    const char *from = bracket ? bracket : rest;
-    const char *colon = memchr(from, ':', host_n - (size_t)(from - rest));
-    if (colon && port_parse(colon + 1, host_n - (size_t)(colon + 1 - rest), &port) < 0)
-        return error_set(err, ERR_USAGE, "master address '%s': the port must be a number from 0 to 65535", text);
-    size_t name_n = colon ? (size_t)(colon - rest) : host_n;
-    if (name_n == 0)
-        return error_set(err, ERR_USAGE, "master address '%s' has no host name", text);
-
+    if (take_port(text, rest, host_n, &name_n, &port, err) < 0)
+        return -1;
     char *host = arena_strndup(a, rest, name_n);
     for (char *c = host; *c; c++)
         *c = (char)tolower((unsigned char)*c);

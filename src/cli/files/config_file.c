@@ -5,6 +5,7 @@
 
 #include "cli/files/override.h"
 #include "common/base/cleanup.h"
+#include "common/base/utf8.h"
 #include "common/config/schema.h"
 #include "common/system/files.h"
 #include "core/config/expconf.h"
@@ -40,7 +41,7 @@ static void show_place(const char *text, int line, int column, struct strbuf *ou
         return;
     strbuf_addf(out, "\n%5d | %.*s\n      | ", line, (int)n, text);
     for (size_t i = 0, left = (size_t)(column - 1); i < n && left > 0; i++) {
-        bool continues = ((unsigned char)text[i] & 0xc0) == 0x80;
+        bool continues = utf8_is_tail(text[i]);
         if (!continues)
             strbuf_addc(out, text[i] == '\t' ? '\t' : ' ');
         left -= !continues;

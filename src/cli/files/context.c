@@ -11,6 +11,7 @@
 #include "cli/terminal/terminal.h"
 #include "common/base/base64.h"
 #include "common/base/cleanup.h"
+#include "common/base/compare.h"
 #include "common/system/files.h"
 #include "common/task/context_depth.h"
 
@@ -217,11 +218,6 @@ static int read_include(struct context *c, const char *path, size_t limit, struc
     return read_directory(c, real, name, limit, err);
 }
 
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* An include must not have the name of something in the context's root, or of another include. */
 static int check_duplicates(struct context *c, struct error *err)
 {
@@ -230,7 +226,7 @@ static int check_duplicates(struct context *c, struct error *err)
     for (size_t i = 0; i < c->n; i++)
         if (!strchr(c->entry[i].path, '/'))
             name[n++] = c->entry[i].path;
-    qsort(name, n, sizeof(*name), compare_names);
+    qsort(name, n, sizeof(*name), compare_texts);
     for (size_t i = 1; i < n; i++)
         if (strcmp(name[i - 1], name[i]) == 0)
             return error_set(err, ERR_INVALID, "duplicate path detected: '%s'", name[i]);

@@ -13,6 +13,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/strbuf.h"
+#include "common/base/word_list.h"
 #include "common/system/files.h"
 #include "common/system/process.h"
 
@@ -38,54 +39,43 @@ bool local_agent_runs(struct local_cluster *c, const char *name)
     return daemon_find(local_agent_file(c, name, ".pid"), &pid);
 }
 
+/* DET_MASTER_CERT_FILE says for the agent, too, whom det trusts. */
+static void add_tls(struct word_list *w)
+{
+    const char *cert = getenv("DET_MASTER_CERT_FILE");
+    word_list_add_copy(w, "--security-tls-enabled=true");
+    if (cert && *cert)
+        word_list_add_copy(w, strcasecmp(cert, "noverify") == 0
+                                  ? "--security-tls-skip-verify=true"
+                                  : arena_printf(w->arena, "--security-tls-master-cert=%s", cert));
+}
+
 int local_agent_up(struct local_cluster *c, const struct local_agent *g, struct error *err)
 {
     struct arena *a = &c->cli->arena;
-    const char *argv[28] = {NULL}, *env[2] = {path_variable(a), NULL};
+    const char *program, *env[2] = {path_variable(a), NULL};
     const char *token = local_file(c, "master/agent.token");
-    size_t n = 0;
+    struct word_list w = {.arena = a};
     pid_t pid;
     if (daemon_find(local_agent_file(c, g->name, ".pid"), &pid))
         return error_set(err, ERR_CONFLICT, "agent '%s' runs already: process %d", g->name, (int)pid);
-    if (local_program(c, "determined-agent", &argv[n++], err) < 0)
+    if (local_program(c, "determined-agent", &program, err) < 0)
         return -1;
-    argv[n++] = "run";
-    argv[n++] = "--master-host";
-    argv[n++] = g->master_host;
-    argv[n++] = "--master-port";
-    argv[n++] = arena_printf(a, "%" PRId64, g->master_port);
-    argv[n++] = "--agent-id";
-    argv[n++] = g->name;
-    argv[n++] = "--data-dir";
-    argv[n++] = local_agent_file(c, g->name, "");
-    if (access(token, R_OK) == 0) { /* otherwise the token is in the agent's configuration, or in DET_TOKEN */
-        argv[n++] = "--token-file";
-        argv[n++] = token;
-    }
-    if (g->config_path) {
-        argv[n++] = "--config-file";
-        argv[n++] = g->config_path;
-    }
-    if (g->resource_pool) {
-        argv[n++] = "--resource-pool";
-        argv[n++] = g->resource_pool;
-    }
-    if (g->runtime) {
-        argv[n++] = "--container-runtime";
-        argv[n++] = g->runtime;
-    }
-    if (g->tls) {
-        const char *cert = getenv("DET_MASTER_CERT_FILE");
-        argv[n++] = "--security-tls-enabled=true";
-        if (cert && *cert)
-            argv[n++] = strcasecmp(cert, "noverify") == 0 ? "--security-tls-skip-verify=true"
-                                                          : arena_printf(a, "--security-tls-master-cert=%s", cert);
-    }
-    if (g->no_gpu) {
-        argv[n++] = "--slot-type";
-        argv[n++] = "cpu";
-    }
-    struct daemon_start d = {.argv = argv,
+    word_list_add_copy(&w, program);
+    word_list_add_copy(&w, "run");
+    word_list_add_option(&w, "--master-host", g->master_host);
+    word_list_add_option(&w, "--master-port", arena_printf(a, "%" PRId64, g->master_port));
+    word_list_add_option(&w, "--agent-id", g->name);
+    word_list_add_option(&w, "--data-dir", local_agent_file(c, g->name, ""));
+    if (access(token, R_OK) == 0) /* otherwise the token is in the agent's configuration, or in DET_TOKEN */
+        word_list_add_option(&w, "--token-file", token);
+    word_list_add_option(&w, "--config-file", g->config_path);
+    word_list_add_option(&w, "--resource-pool", g->resource_pool);
+    word_list_add_option(&w, "--container-runtime", g->runtime);
+    if (g->tls)
+        add_tls(&w);
+    word_list_add_option(&w, "--slot-type", g->no_gpu ? "cpu" : NULL);
+    struct daemon_start d = {.argv = (const char *const *)w.item,
                              .env = env,
                              .pid_file = local_agent_file(c, g->name, ".pid"),
                              .log_file = local_agent_file(c, g->name, ".log")};

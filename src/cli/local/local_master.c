@@ -15,6 +15,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/strbuf.h"
+#include "common/base/word_list.h"
 #include "common/system/files.h"
 #include "common/system/process.h"
 #include "net/client/http_client.h"
@@ -94,42 +95,38 @@ static int storage_option(struct local_cluster *c, const struct local_master *m,
     return 0;
 }
 
+/* {"work_dir": DIRECTORY} */
+static const char *work_dir_option(const char *directory, struct arena *a)
+{
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    strbuf_adds(&text, "{\"work_dir\": ");
+    strbuf_add_json(&text, directory, strlen(directory));
+    strbuf_addc(&text, '}');
+    return arena_strdup(a, text.s);
+}
+
 static int start_master(struct local_cluster *c, const struct local_master *m, pid_t *ret_pid, struct error *err)
 {
     struct arena *a = &c->cli->arena;
-    const char *argv[16] = {NULL}, *env[4] = {NULL}, *storage = NULL;
-    size_t n = 0, env_n = 0;
-    if (local_program(c, "determined-master", &argv[n++], err) < 0)
+    const char *program, *env[2] = {NULL}, *storage = NULL;
+    cleanup_free char *config = NULL;
+    struct word_list w = {.arena = a};
+    if (local_program(c, "determined-master", &program, err) < 0)
         return -1;
-    argv[n++] = "--data-dir";
-    argv[n++] = local_file(c, "master");
-    argv[n++] = "--port";
-    argv[n++] = arena_printf(a, "%" PRId64, m->port);
-    argv[n++] = "--cluster-name";
-    argv[n++] = c->name;
-    if (m->config_path) {
-        cleanup_free char *real = realpath(m->config_path, NULL);
-        if (!real)
-            return error_errno(err, "%s", m->config_path);
-        argv[n++] = "--config-file";
-        argv[n++] = arena_strdup(a, real);
-    } else if (storage_option(c, m, &storage, err) == 0) {
-        argv[n++] = "--checkpoint-storage";
-        argv[n++] = storage;
-    } else {
+    if (m->config_path && !(config = realpath(m->config_path, NULL)))
+        return error_errno(err, "%s", m->config_path);
+    if (!config && storage_option(c, m, &storage, err) < 0)
         return -1;
-    }
-    if (m->work_dir) {
-        cleanup_strbuf struct strbuf defaults = STRBUF_INIT;
-        strbuf_adds(&defaults, "{\"work_dir\": ");
-        strbuf_add_json(&defaults, m->work_dir, strlen(m->work_dir));
-        strbuf_addc(&defaults, '}');
-        argv[n++] = "--task-container-defaults";
-        argv[n++] = arena_strdup(a, defaults.s);
-    }
+    word_list_add_copy(&w, program);
+    word_list_add_option(&w, "--data-dir", local_file(c, "master"));
+    word_list_add_option(&w, "--port", arena_printf(a, "%" PRId64, m->port));
+    word_list_add_option(&w, "--cluster-name", c->name);
+    word_list_add_option(&w, "--config-file", config);
+    word_list_add_option(&w, "--checkpoint-storage", storage);
+    word_list_add_option(&w, "--task-container-defaults", m->work_dir ? work_dir_option(m->work_dir, a) : NULL);
     if (m->initial_password) /* in the environment, since everybody on the machine can read command lines */
-        env[env_n++] = arena_printf(a, "DET_SECURITY_INITIAL_USER_PASSWORD=%s", m->initial_password);
-    struct daemon_start d = {.argv = argv,
+        env[0] = arena_printf(a, "DET_SECURITY_INITIAL_USER_PASSWORD=%s", m->initial_password);
+    struct daemon_start d = {.argv = (const char *const *)w.item,
                              .env = env,
                              .pid_file = local_file(c, "master.pid"),
                              .log_file = local_file(c, "master.log")};

@@ -348,9 +348,7 @@ enum { LETTER_WIDTH = 2 }; /* a letter and a blank */
 static void write_text(const struct strbuf *text, size_t width, struct pen *pen)
 {
     struct strbuf shown = STRBUF_INIT;
-    size_t n = text->n;
-    while (n > 0 && (text_width(text->s, n) > width || ((unsigned char)text->s[n] & 0xc0) == 0x80))
-        n--;
+    size_t n = text_fitting(strbuf_str(text), text->n, width);
     strbuf_add(&shown, strbuf_str(text), n);
     for (size_t i = 0; i < n; i++)
         if ((unsigned char)shown.s[i] < ' ' || shown.s[i] == 0x7f)

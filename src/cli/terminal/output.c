@@ -6,6 +6,7 @@
 
 #include "cli/terminal/formats.h"
 #include "common/base/cleanup.h"
+#include "common/base/compare.h"
 #include "common/base/must.h"
 
 struct style {
@@ -45,11 +46,6 @@ static void new_line(struct strbuf *out, const struct style *s, int depth)
     strbuf_addf(out, "\n%*s", s->indent * depth, "");
 }
 
-static int compare_keys(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static void print_value(struct strbuf *out, const struct style *s, struct json_object *v, int depth);
 
 static void print_object(struct strbuf *out, const struct style *s, struct json_object *v, int depth)
@@ -66,7 +62,7 @@ static void print_object(struct strbuf *out, const struct style *s, struct json_
         key[i++] = name;
     }
     if (s->sorted)
-        qsort(key, n, sizeof(*key), compare_keys);
+        qsort(key, n, sizeof(*key), compare_texts);
     put_separator(out, s, "{");
     for (i = 0; i < n; i++) {
         if (i)

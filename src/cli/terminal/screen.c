@@ -19,7 +19,7 @@
 /* Signal handlers need these. */
 static struct {
     bool keys;             /* standard input is a terminal, whose settings were changed */
-    struct termios before; /* its settings before */
+    struct termios before; /* the terminal's settings before */
     volatile sig_atomic_t resized;
 } state;
 
@@ -120,14 +120,6 @@ static size_t color_bytes(const char *s, size_t n)
     return i < n && s[i] == 'm' ? i + 1 : 0;
 }
 
-static size_t character_bytes(const char *s, size_t n)
-{
-    size_t i = 1;
-    while (i < n && ((unsigned char)s[i] & 0xc0) == 0x80)
-        i++;
-    return i;
-}
-
 /* Texts of users may hold control characters, which would spoil the picture. */
 static void add_character(struct strbuf *to, const char *s, size_t n)
 {
@@ -148,7 +140,7 @@ static void compose_line(const char *line, size_t n, size_t width, struct strbuf
             strbuf_add(to, line + i, m);
             continue;
         }
-        m = character_bytes(line + i, n - i);
+        m = text_character(line + i, n - i);
         unsigned char first = (unsigned char)line[i];
         size_t columns = first < ' ' || first == 0x7f ? 1 : text_width(line + i, m);
         if (used + columns > width)

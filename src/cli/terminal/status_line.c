@@ -7,20 +7,13 @@
 
 enum { WIDTH_USUAL = 80 };
 
-static size_t character_bytes(const char *s)
-{
-    size_t n = 1;
-    while (((unsigned char)s[n] & 0xc0) == 0x80)
-        n++;
-    return n;
-}
-
 /* The last column stays free, because some terminals begin a new line when it is written to. */
 static void fit(const char *text, size_t width, struct strbuf *to)
 {
+    const char *end = text + strlen(text);
     size_t used = 0;
     for (size_t n; *text; text += n) {
-        n = character_bytes(text);
+        n = text_character(text, (size_t)(end - text));
         if ((unsigned char)*text < ' ' || *text == 0x7f)
             continue;
         used += text_width(text, n);

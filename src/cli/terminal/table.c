@@ -11,6 +11,7 @@
 #include "common/base/clock.h"
 #include "common/base/must.h"
 #include "common/base/strbuf.h"
+#include "common/base/utf8.h"
 
 void table_column(struct table *t, const char *title)
 {
@@ -152,6 +153,21 @@ size_t text_width(const char *s, size_t n)
         i += taken;
     }
     return width;
+}
+
+size_t text_fitting(const char *s, size_t n, size_t width)
+{
+    while (n > 0 && (text_width(s, n) > width || utf8_is_tail(s[n])))
+        n--;
+    return n;
+}
+
+size_t text_character(const char *s, size_t n)
+{
+    size_t i = 1;
+    while (i < n && utf8_is_tail(s[i]))
+        i++;
+    return i;
 }
 
 /* What Python would take a cell for. A column has the most general kind among its cells. */

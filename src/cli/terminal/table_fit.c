@@ -109,11 +109,9 @@ static const char *shortened_cell(struct arena *a, const char *s, size_t width)
     size_t room = width - text_width(dots, strlen(dots));
     struct strbuf b = STRBUF_INIT;
     for (;;) {
-        size_t n = strcspn(s, "\n"), keep = n;
+        size_t n = strcspn(s, "\n");
         if (text_width(s, n) > width) {
-            while (keep > 0 && (text_width(s, keep) > room || ((unsigned char)s[keep] & 0xc0) == 0x80))
-                keep--;
-            strbuf_add(&b, s, keep);
+            strbuf_add(&b, s, text_fitting(s, n, room));
             strbuf_adds(&b, dots);
         } else {
             strbuf_add(&b, s, n);

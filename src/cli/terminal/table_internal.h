@@ -20,5 +20,9 @@ void grid_print(const struct grid *g, FILE *to);
 
 size_t text_width(const char *s, size_t n); /* number of columns that the text takes on a terminal */
 size_t text_widest_line(const char *s);
+/* How many bytes of s[0 … n) fit into so many columns: the text is cut between two characters. */
+size_t text_fitting(const char *s, size_t n, size_t width);
+/* The number of bytes of the character that s[0 … n) begins with, of which there is at least one. */
+size_t text_character(const char *s, size_t n);
 
 #endif

@@ -51,11 +51,9 @@ static size_t fitting_bytes(const char *line, size_t n, size_t room)
         return n;
     while (keep > 0 && (line[keep] != ' ' || text_width(line, keep) > room))
         keep--;
-    if (keep > 0)
-        return keep;
-    for (keep = n; keep > 1 && (text_width(line, keep) > room || ((unsigned char)line[keep] & 0xc0) == 0x80);)
-        keep--;
-    return keep;
+    if (keep == 0)
+        keep = text_fitting(line, n, room);
+    return keep > 0 ? keep : 1;
 }
 
 void terminal_wrap(FILE *to, const char *text, size_t column, size_t width)

@@ -13,6 +13,14 @@ void hex_encode(const void *data, size_t n, char *ret)
     ret[2 * n] = '\0';
 }
 
+int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
 const char *hex_in_arena(const void *data, size_t n, struct arena *a)
 {
     char *text = arena_alloc(a, 2 * n + 1);

@@ -8,6 +8,8 @@
 
 /* Writes two digits for each byte, and a NUL. */
 void hex_encode(const void *data, size_t n, char *ret);
+/* The value of a hexadecimal digit of either case; -1: the character is none. */
+int hex_digit(char c);
 const char *hex_in_arena(const void *data, size_t n, struct arena *a);
 
 enum { UUID_BYTES = 16, UUID_TEXT_MAX = 37 };

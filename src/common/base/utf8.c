@@ -5,14 +5,8 @@
 
 #include "common/base/must.h"
 
-static int is_tail(unsigned char c)
-{
-    return (c & 0xc0) == 0x80;
-}
-
-/* Whether the second byte is valid after the first one. It decides about overlong forms, surrogates and the upper
- * end (RFC 3629
- * 4, the ABNF). */
+/* Whether the second byte is valid after the first one. It decides about overlong forms, surrogates and the upper end
+ * (RFC 3629, section 4, the ABNF). */
 static int second_is_fine(unsigned char first, unsigned char second)
 {
     switch (first) {
@@ -40,7 +34,7 @@ size_t utf8_sequence(const char *text, size_t n)
     if (len == 0 || len > n || !second_is_fine(s[0], s[1]))
         return 0;
     for (size_t i = 1; i < len; i++)
-        if (!is_tail(s[i]))
+        if (!utf8_is_tail(text[i]))
             return 0;
     return len;
 }
@@ -63,6 +57,23 @@ size_t utf8_check(const char *s, size_t n)
         i += len;
     }
     return n;
+}
+
+size_t utf8_count(const char *s)
+{
+    size_t n = 0;
+    for (; *s; s++)
+        n += !utf8_is_tail(*s);
+    return n;
+}
+
+size_t utf8_cut(const char *s, size_t n, size_t max)
+{
+    if (n <= max)
+        return n;
+    while (max > 0 && utf8_is_tail(s[max]))
+        max--;
+    return max;
 }
 
 const char *text_find_control(const char *s)

@@ -2,6 +2,7 @@
 #ifndef DET_COMMON_BASE_UTF8_H
 #define DET_COMMON_BASE_UTF8_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,6 +15,15 @@
 size_t utf8_sequence(const char *s, size_t n);
 /* Offset of the first byte that is not part of well-formed UTF-8; n if there is none. */
 size_t utf8_check(const char *s, size_t n);
+/* Whether the byte goes on with a character. In UTF-8, each character has exactly one byte that does not. */
+static inline bool utf8_is_tail(char c)
+{
+    return ((unsigned char)c & 0xc0) == 0x80;
+}
+/* The number of characters of a well-formed text. */
+size_t utf8_count(const char *s);
+/* How many bytes of the well-formed text s[0 … n) fit into `max` bytes: the text is cut between two characters. */
+size_t utf8_cut(const char *s, size_t n, size_t max);
 /* Returns the first control character of ASCII (below the space, or DEL), or NULL. */
 const char *text_find_control(const char *s);
 /* Writes up to 4 bytes, returns how many; surrogates and numbers beyond Unicode become U+FFFD. */

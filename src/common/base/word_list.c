@@ -17,3 +17,16 @@ void word_list_add(struct word_list *w, char *word)
     w->item[w->n++] = word;
     w->item[w->n] = NULL;
 }
+
+void word_list_add_copy(struct word_list *w, const char *word)
+{
+    word_list_add(w, arena_strdup(w->arena, word));
+}
+
+void word_list_add_option(struct word_list *w, const char *option, const char *value)
+{
+    if (!value)
+        return;
+    word_list_add_copy(w, option);
+    word_list_add_copy(w, value);
+}

@@ -12,5 +12,8 @@ struct word_list {
 
 /* Appends a word, which must live as long as the list. */
 void word_list_add(struct word_list *w, char *word);
+void word_list_add_copy(struct word_list *w, const char *word);
+/* Appends copies of an option and of its value; nothing if there is no value (NULL). */
+void word_list_add_option(struct word_list *w, const char *option, const char *value);
 
 #endif

@@ -2,13 +2,7 @@
 
 #include <string.h>
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
+#include "common/base/hex.h"
 
 /* Percent-decodes s[0 … n). NULL if an escape is malformed or stands for U+0000, which no valid name contains. */
 static char *percent_decode(const char *s, size_t n, bool plus_is_blank, struct arena *a)

@@ -76,7 +76,7 @@ void python_requirements_normalize(const char *text, struct strbuf *ret)
 
 struct option {
     const char *name;
-    bool url; /* its value must be an address */
+    bool url; /* the option's value must be an address */
 };
 
 /* The options of a requirements file that concern where packages come from, and nothing else on the agent's machine. */

@@ -4,22 +4,15 @@
 #include <string.h>
 
 #include "common/base/cleanup.h"
+#include "common/base/compare.h"
 #include "common/base/must.h"
-
-static bool one_of(const char *s, const char *const *words)
-{
-    for (; *words; words++) {
-        if (strcmp(s, *words) == 0)
-            return true;
-    }
-    return false;
-}
+#include "common/json/json.h"
 
 const struct schema_key *schema_member(const struct schema_key *object, const char *name, const char *kind)
 {
     for (size_t i = 0; i < object->child_n; i++) {
         const struct schema_key *c = &object->child[i];
-        if (strcmp(c->name, name) == 0 && (!kind || !c->only || one_of(kind, c->only)))
+        if (strcmp(c->name, name) == 0 && (!kind || !c->only || text_is_one_of(kind, c->only)))
             return c;
     }
     return NULL;
@@ -244,9 +237,7 @@ static void mask_in_place(const struct schema_key *key, struct json_object *v, c
 
 struct json_object *schema_mask(const struct schema_key *key, struct json_object *v, const char *shown)
 {
-    struct json_object *copy = NULL;
-    if (v && json_object_deep_copy(v, &copy, NULL) < 0)
-        abort();
+    struct json_object *copy = json_copy(v);
     mask_in_place(key, copy, shown);
     return copy;
 }
@@ -272,7 +263,7 @@ void schema_rename(const struct schema_key *key, struct json_object *v)
         return;
     const char *kind = schema_kind(key, v);
     for (size_t i = 0; i < key->child_n; i++) {
-        if (key->child[i].replaced_by && (!kind || !key->child[i].only || one_of(kind, key->child[i].only)))
+        if (key->child[i].replaced_by && (!kind || !key->child[i].only || text_is_one_of(kind, key->child[i].only)))
             rename_member(v, &key->child[i]);
     }
     json_object_object_foreach(v, name, value)

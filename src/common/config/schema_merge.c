@@ -1,17 +1,9 @@
 /* Combines documents: one over another, and over the defaults of the table. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/cleanup.h"
 #include "common/config/schema.h"
-
-static struct json_object *copy_of(struct json_object *v)
-{
-    struct json_object *copy = NULL;
-    if (v && json_object_deep_copy(v, &copy, NULL) < 0)
-        abort();
-    return copy;
-}
+#include "common/json/json.h"
 
 static bool is_object(struct json_object *v)
 {
@@ -36,9 +28,9 @@ static struct json_object *merge_values(const struct schema_key *key, struct rul
 
 static struct json_object *concatenate_lists(struct json_object *upper, struct json_object *lower)
 {
-    struct json_object *list = copy_of(lower);
+    struct json_object *list = json_copy(lower);
     for (size_t i = 0; i < json_object_array_length(upper); i++)
-        json_object_array_add(list, copy_of(json_object_array_get_idx(upper, i)));
+        json_object_array_add(list, json_copy(json_object_array_get_idx(upper, i)));
     return list;
 }
 
@@ -73,7 +65,7 @@ static struct json_object *unite_lists(struct json_object *upper, struct json_ob
         for (size_t i = 0; i < json_object_array_length(both[b]); i++) {
             struct json_object *v = json_object_array_get_idx(both[b], i);
             if (!list_contains(list, v))
-                json_object_array_add(list, copy_of(v));
+                json_object_array_add(list, json_copy(v));
         }
     }
     json_object_array_sort(list, compare_items);
@@ -90,7 +82,7 @@ static bool same_item(struct json_object *a, struct json_object *b, const char *
 
 static struct json_object *unite_keyed(struct json_object *upper, struct json_object *lower, const char *merge_key)
 {
-    struct json_object *list = copy_of(upper);
+    struct json_object *list = json_copy(upper);
     size_t n = json_object_array_length(upper);
     for (size_t i = 0; i < json_object_array_length(lower); i++) {
         struct json_object *v = json_object_array_get_idx(lower, i);
@@ -98,7 +90,7 @@ static struct json_object *unite_keyed(struct json_object *upper, struct json_ob
         for (size_t j = 0; j < n && !taken; j++)
             taken = same_item(json_object_array_get_idx(upper, j), v, merge_key);
         if (!taken)
-            json_object_array_add(list, copy_of(v));
+            json_object_array_add(list, json_copy(v));
     }
     return list;
 }
@@ -112,7 +104,7 @@ static struct json_object *merge_lists(struct rule rule, struct json_object *upp
         return unite_keyed(upper, lower, rule.merge_key);
     case SCHEMA_MERGE_REPLACE:
     case SCHEMA_MERGE_MEMBERS:
-        return copy_of(upper);
+        return json_copy(upper);
     default:
         return concatenate_lists(upper, lower);
     }
@@ -157,7 +149,7 @@ static struct json_object *merge_objects(const struct schema_key *key, struct ru
     {
         const struct schema_key *row = member_row(key, lower_name, upper, lower);
         if (!json_object_object_get_ex(upper, lower_name, NULL) && member_survives(key, row, upper, lower))
-            json_object_object_add(object, lower_name, copy_of(lower_value));
+            json_object_object_add(object, lower_name, json_copy(lower_value));
     }
     return object;
 }
@@ -166,16 +158,16 @@ static struct json_object *merge_values(const struct schema_key *key, struct rul
                                         struct json_object *lower)
 {
     if (!upper || !lower)
-        return copy_of(upper ? upper : lower);
+        return json_copy(upper ? upper : lower);
     if (key)
         rule = (struct rule){.merge = key->merge, .merge_key = key->merge_key};
     if (rule.merge == SCHEMA_MERGE_REPLACE)
-        return copy_of(upper);
+        return json_copy(upper);
     if (is_object(upper) && is_object(lower))
         return merge_objects(key, rule, upper, lower);
     if (is_list(upper) && is_list(lower))
         return merge_lists(rule, upper, lower);
-    return copy_of(upper);
+    return json_copy(upper);
 }
 
 struct json_object *schema_merge(const struct schema_key *key, struct json_object *upper, struct json_object *lower)
@@ -217,7 +209,7 @@ static struct json_object *fill_object(const struct schema_key *key, struct json
     json_object_object_foreach(v, name, value)
     {
         if (!schema_member(key, name, NULL))
-            json_object_object_add(object, name, key->item ? schema_fill(key->item, value) : copy_of(value));
+            json_object_object_add(object, name, key->item ? schema_fill(key->item, value) : json_copy(value));
     }
     return object;
 }
@@ -227,7 +219,7 @@ static struct json_object *fill_list(const struct schema_key *key, struct json_o
     struct json_object *list = json_object_new_array();
     for (size_t i = 0; i < json_object_array_length(v); i++) {
         struct json_object *item = json_object_array_get_idx(v, i);
-        json_object_array_add(list, key->item ? schema_fill(key->item, item) : copy_of(item));
+        json_object_array_add(list, key->item ? schema_fill(key->item, item) : json_copy(item));
     }
     return list;
 }
@@ -239,5 +231,5 @@ struct json_object *schema_fill(const struct schema_key *key, struct json_object
         return fill_object(key, value);
     if (is_list(value) && (key->types & SCHEMA_LIST))
         return fill_list(key, value);
-    return copy_of(value);
+    return json_copy(value);
 }

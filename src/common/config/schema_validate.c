@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/cleanup.h"
+#include "common/base/utf8.h"
 #include "common/config/schema.h"
 #include "common/config/schema_checks.h"
 
@@ -85,10 +86,7 @@ static void describe_value(struct json_object *v, struct strbuf *out)
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
     json_print(v, &text);
     if (text.n > 60) {
-        size_t cut = 57;
-        while (cut > 0 && ((unsigned char)text.s[cut] & 0xc0) == 0x80)
-            cut--;
-        strbuf_truncate(&text, cut);
+        strbuf_truncate(&text, utf8_cut(text.s, text.n, 57));
         strbuf_adds(&text, "...");
     }
     strbuf_addf(out, ": %s", strbuf_str(&text));
@@ -318,7 +316,7 @@ static void check_members(struct validation *w, const struct schema_key *key, st
             validate_value(w, member ? member : key->item, value);
             strbuf_truncate(&w->path, length);
         } else if (open && key->check) {
-            continue; /* its own check looks into it */
+            continue; /* the key's own check looks into this member */
         } else if (open) {
             length = enter_member(w, name);
             check_untyped(w, value);
@@ -447,7 +445,7 @@ static void validate_value(struct validation *w, const struct schema_key *key, s
         return;
     }
     int before = w->problems->n;
-    bool untyped = (key->types & SCHEMA_MAP) && !key->item; /* its own check checks its content */
+    bool untyped = (key->types & SCHEMA_MAP) && !key->item; /* the key's own check checks the content */
     check_typed(w, key, v);
     if (key->check && w->phase != SCHEMA_PARTIAL && (untyped || w->problems->n == before))
         run_named_check(w, key, v);

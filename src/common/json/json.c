@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/cleanup.h"
+#include "common/base/compare.h"
 #include "common/base/must.h"
 #include "common/base/number.h"
 #include "common/json/json_reader.h"
@@ -60,9 +61,12 @@ void json_print(struct json_object *v, struct strbuf *out)
     strbuf_adds(out, json_object_to_json_string_ext(v, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
 }
 
-static int compare_names(const void *a, const void *b)
+struct json_object *json_copy(struct json_object *v)
 {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
+    struct json_object *copy = NULL;
+    if (v)
+        must(json_object_deep_copy(v, &copy, NULL) < 0 ? NULL : copy);
+    return copy;
 }
 
 const char **json_sorted_names(struct json_object *object, size_t *ret_n)
@@ -74,7 +78,7 @@ const char **json_sorted_names(struct json_object *object, size_t *ret_n)
         (void)value;
         name[n++] = key;
     }
-    qsort(name, n, sizeof(*name), compare_names);
+    qsort(name, n, sizeof(*name), compare_texts);
     *ret_n = n;
     return name;
 }

@@ -28,6 +28,7 @@ static inline struct json_object *json_member(struct json_object *object, const 
 {
     return json_object_object_get(object, name);
 }
+struct json_object *json_copy(struct json_object *v); /* deep; NULL of NULL, which is null */
 /* The text of that name, copied into the arena; "" if there is none, or something else. */
 const char *json_get_text(struct json_object *object, const char *name, struct arena *a);
 /* The list of texts of that name, copied into the arena; an item that is no text is "", and something that is no list

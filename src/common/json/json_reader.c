@@ -62,7 +62,7 @@ int reader_fail_syntax(struct reader *r, const char *expected)
         if (*p == '\n') {
             line++;
             column = 1;
-        } else if (((unsigned char)*p & 0xc0) != 0x80) { /* columns count characters, not bytes */
+        } else if (!utf8_is_tail(*p)) { /* columns count characters, not bytes */
             column++;
         }
     }

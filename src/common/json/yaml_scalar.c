@@ -8,31 +8,23 @@
 #include <string.h>
 #include <yaml.h>
 
+#include "common/base/compare.h"
 #include "common/json/json.h"
 
 #define NUMBER_MAX 400 /* a longer text is not a number */
 
-static bool one_of(const char *s, const char *const *words)
-{
-    for (; *words; words++) {
-        if (strcmp(s, *words) == 0)
-            return true;
-    }
-    return false;
-}
-
 static bool is_null(const char *s)
 {
     static const char *const words[] = {"", "~", "null", "Null", "NULL", NULL};
-    return one_of(s, words);
+    return text_is_one_of(s, words);
 }
 
 static bool is_bool(const char *s, bool *ret)
 {
     static const char *const yes[] = {"y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON", NULL};
     static const char *const no[] = {"n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF", NULL};
-    *ret = one_of(s, yes);
-    return *ret || one_of(s, no);
+    *ret = text_is_one_of(s, yes);
+    return *ret || text_is_one_of(s, no);
 }
 
 /* Returns the digits of 0b101, 0o17, 017, 0x1f or 1_000, and sets the base. */
@@ -88,7 +80,7 @@ static bool is_int(const char *s, struct json_object **ret)
     if (errno && base != 10)
         return false;
     if (errno)
-        *ret = json_new_double((negative ? -1 : 1) * strtod(s, NULL)); /* it does not fit into 64 bits */
+        *ret = json_new_double((negative ? -1 : 1) * strtod(s, NULL)); /* the number does not fit into 64 bits */
     else if (negative)
         *ret = u <= (unsigned long long)INT64_MAX + 1 ? json_object_new_int64((int64_t)(0 - u))
                                                       : json_new_double(-(double)u);
@@ -127,9 +119,9 @@ static bool is_float(const char *s, struct json_object **ret)
     static const char *const inf[] = {".inf", ".Inf", ".INF", NULL}, *const nan_words[] = {".nan", ".NaN", ".NAN",
                                                                                            NULL};
     bool sign = *s == '-' || *s == '+';
-    if (one_of(s + sign, inf))
+    if (text_is_one_of(s + sign, inf))
         *ret = json_new_double(*s == '-' ? -INFINITY : INFINITY);
-    else if (one_of(s, nan_words))
+    else if (text_is_one_of(s, nan_words))
         *ret = json_new_double(NAN);
     else if (is_float_text(s))
         *ret = json_new_double(strtod(s, NULL));

@@ -23,8 +23,8 @@ static const struct {
     [LOG_ERROR] = {"error", "\033[31m", 3}, [LOG_FATAL] = {"fatal", "\033[1;31m", 2},
 };
 
-/* These are written while the program starts. log_set_sink() may be called later, and lines may come from any thread,
- * so the sink has a lock. */
+/* These settings are written while the program starts. log_set_sink() may be called later, and lines may come from any
+ * thread, so the sink has a lock. */
 static const char *log_program = "";
 static int log_journal;
 static atomic_bool log_color;

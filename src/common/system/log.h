@@ -19,9 +19,9 @@ typedef void log_sink_fn(void *ctx, int64_t now_us, enum log_level level, const 
 
 void log_init(const char *program, enum log_level level, int color);
 void log_set_json(bool json); /* writes each line as a JSON object {time, level, program, event, fields, text} */
-/* These may be called at any time, from any thread. */
+/* The level and the color may be set and asked for at any time, from any thread. */
 void log_set_level(enum log_level level);
-void log_set_color(bool color); /* it has an effect on a terminal only */
+void log_set_color(bool color); /* color has an effect on a terminal only */
 enum log_level log_level_now(void);
 bool log_color_now(void);
 void log_set_sink(log_sink_fn *fn, void *ctx);

@@ -10,7 +10,7 @@
 
 struct path_account {
     uid_t uid;
-    bool has_gid; /* its other groups are not known to us */
+    bool has_gid; /* the account's other groups are not known to us */
     gid_t gid;
 };
 

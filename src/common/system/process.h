@@ -12,7 +12,7 @@ struct process {
     pid_t pid;
     /* start in clock ticks since boot: process ids are used again later, with another start */
     unsigned long long start;
-    const char *args; /* its arguments, each ends with a NUL byte; valid only during a callback */
+    const char *args; /* the process's arguments, each ends with a NUL byte; valid only during a callback */
     size_t args_n;    /* bytes */
 };
 

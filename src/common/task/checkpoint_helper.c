@@ -23,7 +23,7 @@ static atomic_int helpers;
 
 struct checkpoint_helper {
     pid_t pid;           /* 0: the process was waited for */
-    int out, words;      /* its stdout, and its stderr, which is a file without a name */
+    int out, words;      /* the process's stdout, and its stderr, which is a file without a name */
     struct strbuf first; /* bytes that were read when it was started */
 };
 

@@ -47,7 +47,7 @@ struct expconf_context {
     /* used as reproducibility.experiment_seed if the configuration has none */
     uint32_t seed;
     uint32_t random[3];        /* random numbers for the experiment's name */
-    struct policies *policies; /* those that hold in the workspace (core/config/policies.h); NULL: none */
+    struct policies *policies; /* the policies that hold in the workspace (core/config/policies.h); NULL: none */
 };
 
 /* A configuration. Everything in it is freed with it. It may be read by several threads at once, with one exception:

@@ -1,19 +1,11 @@
 /* What the cluster adds to the configurations of experiments and of other tasks: the pool, and its defaults for tasks.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/cleanup.h"
+#include "common/json/json.h"
 #include "core/config/expconf_internal.h"
 #include "gen/config_tables.h"
-
-static struct json_object *copy_of(struct json_object *v)
-{
-    struct json_object *copy = NULL;
-    if (v && json_object_deep_copy(v, &copy, NULL) < 0)
-        abort();
-    return copy;
-}
 
 /* ---- the pool ---------------------------------------------------------------------------------------------------- */
 
@@ -67,15 +59,15 @@ static struct json_object *merge_whole_credentials(const struct schema_key *key,
 {
     struct json_object *merged = schema_merge(key, upper, lower), *auth = registry_auth_of(upper);
     if (auth)
-        json_object_object_add(merged, "registry_auth", copy_of(auth));
+        json_object_object_add(merged, "registry_auth", json_copy(auth));
     return merged;
 }
 
 static struct json_object *merged_defaults(const struct expconf_context *ctx, const struct expconf_pool *pool)
 {
     const struct schema_key *key = schema_find(master_config_keys, "task_container_defaults");
-    cleanup_json struct json_object *cluster = copy_of(ctx->task_container_defaults);
-    cleanup_json struct json_object *own = copy_of(pool ? pool->task_container_defaults : NULL);
+    cleanup_json struct json_object *cluster = json_copy(ctx->task_container_defaults);
+    cleanup_json struct json_object *own = json_copy(pool ? pool->task_container_defaults : NULL);
     expconf_normalize_task_defaults(cluster);
     expconf_normalize_task_defaults(own);
     struct json_object *merged = own ? merge_whole_credentials(key, own, cluster) : take_ptr(cluster);
@@ -86,7 +78,7 @@ static void copy_member(struct json_object *from, const char *name, struct json_
 {
     struct json_object *v = json_object_object_get(from, name);
     if (v)
-        json_object_object_add(to, to_name, copy_of(v));
+        json_object_object_add(to, to_name, json_copy(v));
 }
 
 /* Brings task_container_defaults into the form of a configuration. A key is put where the table has a key of that name:

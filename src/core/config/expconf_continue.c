@@ -1,20 +1,12 @@
 /* The configuration of an experiment that goes on: a few words over the effective form that held until now. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/cleanup.h"
+#include "common/json/json.h"
 #include "core/config/expconf.h"
 #include "core/config/expconf_internal.h"
 #include "core/config/policies.h"
 #include "gen/config_tables.h"
-
-static struct json_object *copy_of(struct json_object *v)
-{
-    struct json_object *copy = NULL;
-    if (v && json_object_deep_copy(v, &copy, NULL) < 0)
-        abort();
-    return copy;
-}
 
 static bool is_object(struct json_object *v)
 {
@@ -41,16 +33,16 @@ static struct json_object *overlay(const struct schema_key *key, bool hyperparam
                                    struct json_object *lower)
 {
     if (!upper)
-        return copy_of(lower);
+        return json_copy(lower);
     if (!is_object(upper) || !is_object(lower) || has_check(key, "length") ||
         (hyperparameters && json_object_object_get_ex(upper, "type", NULL)))
-        return copy_of(upper);
+        return json_copy(upper);
     struct json_object *object = json_object_new_object();
     hyperparameters = hyperparameters || has_check(key, "hyperparameters");
     json_object_object_foreach(lower, lower_name, lower_value)
     {
         if (!is_foreign(key, lower_name, upper))
-            json_object_object_add(object, lower_name, copy_of(lower_value));
+            json_object_object_add(object, lower_name, json_copy(lower_value));
     }
     json_object_object_foreach(upper, name, value)
     {

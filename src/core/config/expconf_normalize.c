@@ -1,6 +1,5 @@
 /* Shorthands to normal form, and defaults. Whatever is not of the form a shorthand has is left alone: validation tells
  * about it. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/cleanup.h"
@@ -19,12 +18,8 @@ static void spread_over_devices(struct json_object *environment, const char *nam
     if (!v || !json_object_is_type(v, shorthand))
         return;
     struct json_object *each = json_object_new_object();
-    for (size_t i = 0; i < record->field_n; i++) {
-        struct json_object *copy = NULL;
-        if (json_object_deep_copy(v, &copy, NULL) < 0)
-            abort();
-        json_object_object_add(each, record->field[i].name, copy);
-    }
+    for (size_t i = 0; i < record->field_n; i++)
+        json_object_object_add(each, record->field[i].name, json_copy(v));
     json_object_object_add(environment, name, each);
 }
 

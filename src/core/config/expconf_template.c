@@ -1,9 +1,9 @@
 /* Templates: a configuration that lies below the one of the request, for experiments and tasks alike. The rule is that
  * of the table's rows (`merge`), on the two documents as they were written, before defaults; the whole is what gets
  * checked. */
-#include <stdlib.h>
 
 #include "common/base/cleanup.h"
+#include "common/json/json.h"
 #include "core/config/expconf.h"
 #include "core/config/expconf_checks.h"
 #include "core/config/expconf_internal.h"
@@ -12,9 +12,7 @@
 
 static struct json_object *normal_copy(struct json_object *v)
 {
-    struct json_object *copy = NULL;
-    if (v && json_object_deep_copy(v, &copy, NULL) < 0)
-        abort();
+    struct json_object *copy = json_copy(v);
     expconf_normalize(copy);
     return copy;
 }

@@ -23,11 +23,11 @@
 /* What is fixed for each kind of task. */
 struct taskconf_kind {
     const char *label;          /* what generated descriptions begin with: "Command" */
-    bool has_service;           /* it listens at a port of its own (core/state/ports.h) */
+    bool has_service;           /* a task of this kind listens at a port of its own (core/state/ports.h) */
     bool runs_entrypoint;       /* the user says what runs; other kinds run a program of the platform */
     const char *const *program; /* what `entrypoint` shows for these other kinds; ends with NULL */
 };
-extern const struct taskconf_kind taskconf_kinds[TASK_KIND_NR]; /* that of a collection is empty */
+extern const struct taskconf_kind taskconf_kinds[TASK_KIND_NR]; /* the row of TASK_KIND_COLLECTION is empty */
 
 struct taskconf_request {
     enum task_kind kind; /* one that users launch */

@@ -13,8 +13,7 @@ enum { EXPERIMENTS_MAX = 100000 }; /* the most experiments that have not ended *
 int experiment_create(struct core *c, const struct core_experiment_spec *spec, bool activate, struct error *err);
 /* Carries out CORE_EXPERIMENT_CONTINUE: the experiment is PAUSED with a new searcher, and then becomes ACTIVE. */
 int experiment_continue(struct core *c, const struct core_event *ev, struct error *err);
-/* It is an error to activate or pause an experiment that is stopping. To cancel or kill it a second time does
- * nothing. */
+/* To activate or pause an experiment that is stopping is an error. To cancel or kill it a second time does nothing. */
 int experiment_activate(struct core *c, int32_t id, struct error *err);
 int experiment_pause(struct core *c, int32_t id, struct error *err);
 int experiment_cancel(struct core *c, int32_t id, struct error *err);

@@ -40,7 +40,7 @@ void experiment_note_failure(struct experiment *x, const char *fmt, ...)
     va_end(ap);
     free(x->failure);
     x->failure = strbuf_detach(&text);
-    x->row.failure = NULL; /* it pointed to the text that was freed */
+    x->row.failure = NULL; /* row.failure pointed to the text that was freed */
 }
 
 void experiment_note_state(struct core *c, int32_t experiment_id, enum run_state from, enum run_state to)

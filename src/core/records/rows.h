@@ -97,7 +97,7 @@ struct launched_row {
     const char *description; /* never changes after the row was inserted; borrowed */
     /* The members from here on belong to a generic task. */
     enum generic_state state;
-    bool no_pause;                    /* it cannot be paused … */
+    bool no_pause;                    /* the task cannot be paused … */
     int32_t preemption_timeout_s;     /* … or may take so long to save its state when it is */
     char parent_id[CORE_TASK_ID_MAX]; /* what happens to this task by a user's wish happens to it, too; "": none */
 };

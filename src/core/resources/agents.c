@@ -24,7 +24,7 @@ static struct agent *new_agent(struct core *c, const struct agent_row *row, bool
     agent->row = *row;
     agent->pool = pool_find(c, row->pool);
     if (!agent->pool)
-        /* its pool is not configured any more; when the agent connects it says which pool it is in */
+        /* the agent's pool is not configured any more; when the agent connects it says which pool it is in */
         agent->pool = pool_find(c, NULL);
     record_init(&agent->record, RECORD_AGENT, &agent->row, stored);
     agent_revised(c, agent);

@@ -345,7 +345,7 @@ static void restore_preempt_deadline(struct core *c, struct allocation *a)
     timer_set(&c->timers, &a->preempt_deadline, TIMER_PREEMPT_DEADLINE, a->row.preempt_deadline_us);
 }
 
-/* It is not stored why an allocation is being stopped. If its max_time is over, that is taken as the reason. */
+/* Why an allocation is being stopped is not stored. If its max_time is over, that is taken as the reason. */
 static void restore_max_time(struct core *c, struct allocation *a)
 {
     int64_t max_us = allocation_max_time_us(a);

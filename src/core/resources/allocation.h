@@ -26,7 +26,7 @@ static inline bool allocation_is_open(const struct allocation *a)
 {
     return a->row.state != ALLOCATION_TERMINATED;
 }
-/* These two functions do nothing if the allocation has ended already. */
+/* allocation_terminate() and allocation_kill() do nothing if the allocation has ended already. */
 void allocation_terminate(struct core *c, struct allocation *a, const char *reason);
 void allocation_kill(struct core *c, struct allocation *a, const char *reason);
 

@@ -62,7 +62,7 @@ void allocation_terminate(struct core *c, struct allocation *a, const char *reas
 {
     if (!allocation_is_open(a))
         return;
-    if (!a->trial && !task_is_pausable(a->task)) { /* it could not go on later */
+    if (!a->trial && !task_is_pausable(a->task)) { /* such a task could not go on later */
         allocation_kill(c, a, reason);
         return;
     }

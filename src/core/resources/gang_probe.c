@@ -40,7 +40,7 @@ int gang_probed(struct core *c, const struct core_event *ev, struct error *err)
         return error_set(err, ERR_NOT_FOUND, "allocation '%.80s' not found", ev->probe.allocation_id);
     if (check(a, ev, err) < 0)
         return -1;
-    a->probed = true; /* it is not stored: container_restore() takes each allocation for probed */
+    a->probed = true; /* the flag is not stored: container_restore() takes each allocation for probed */
     if (!ev->probe.failed || a->killed_us != 0)
         return 0;
     for (size_t i = 0; i < ev->probe.bad_n; i++) {

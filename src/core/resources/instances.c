@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/must.h"
+#include "common/base/utf8.h"
 #include "core/resources/agents.h"
 #include "core/state/step.h"
 
@@ -133,13 +134,10 @@ struct instance *instances_look(struct core *c, struct pool *p, struct instances
 
 /* ---- lists ------------------------------------------------------------------------------------------------------- */
 
-/* Keeps the last line of a stopped machine's log. A text that is too long is cut between two characters. */
+/* Keeps the last line of a stopped machine's log, as far as there is room for it. */
 static void set_stop_detail(struct instance *x, const char *text)
 {
-    size_t n = strlen(text);
-    if (n >= sizeof(x->stop_detail))
-        for (n = sizeof(x->stop_detail) - 1; n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80;)
-            n--;
+    size_t n = utf8_cut(text, strlen(text), sizeof(x->stop_detail) - 1);
     memcpy(x->stop_detail, text, n);
     x->stop_detail[n] = '\0';
 }

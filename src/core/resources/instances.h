@@ -23,7 +23,7 @@ struct instance {
     char stop_detail[200]; /* why the machine ends, or the last line of its log if it has stopped */
     /* the values with which `set` has counted the machine, and what follows from them */
     enum scale_class class;
-    bool may_return;          /* it is inherited, and its agent is not connected: the agent may come back */
+    bool may_return;          /* the machine is inherited, and its agent is not connected: the agent may come back */
     struct timer class_timer; /* due when the machine comes into another class only because time passes */
     struct instances *set;
     bool touched, listed;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/base/strbuf.h"
+#include "common/base/utf8.h"
 #include "core/resources/agents.h"
 #include "core/state/ids.h"
 #include "core/state/step.h"
@@ -66,16 +67,13 @@ static bool has_failed_elsewhere(const struct core *c, const struct agent *agent
     return false;
 }
 
-/* Keeps the reason as far as the row has room for it. A text that is too long is cut between two characters. */
+/* Keeps the reason as far as the row has room for it. */
 static void keep_reason(struct agent_row *row, const char *why, const char *text)
 {
     cleanup_strbuf struct strbuf reason = STRBUF_INIT;
     strbuf_addf(&reason, "quarantine: tasks failed here %d times within an hour, the last: %s%s%s",
                 CORE_HOST_FAULTS_MAX, why, *text != '\0' ? ": " : "", text);
-    size_t n = reason.n;
-    if (n >= sizeof(row->disabled_reason))
-        for (n = sizeof(row->disabled_reason) - 1; n > 0 && ((unsigned char)reason.s[n] & 0xc0) == 0x80;)
-            n--;
+    size_t n = utf8_cut(reason.s, reason.n, sizeof(row->disabled_reason) - 1);
     memcpy(row->disabled_reason, reason.s, n);
     row->disabled_reason[n] = '\0';
 }

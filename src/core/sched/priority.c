@@ -300,7 +300,7 @@ static void serve_ranks(struct pass *p, struct sched_level *level)
     }
 }
 
-/* It is called for requests with slots and for requests without, which compete for cores and memory only. */
+/* Serves the requests of these levels: those with slots, or those without, which compete for cores and memory only. */
 static void serve_levels(struct pass *p, struct sched_level *level)
 {
     p->backfilling = p->releasing = false;

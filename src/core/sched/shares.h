@@ -17,7 +17,7 @@ struct claim {
     double at_first;   /* the fair share that the first plan of the pass gave */
     int demand;        /* the slots that the job wants: whole requests, at most max_slots */
     int active;        /* the slots that the job holds and that are not on their way out */
-    int held_for_good; /* those of `active` that cannot be preempted */
+    int held_for_good; /* the slots of `active` that cannot be preempted */
     int unit;          /* the size of the job's requests; 1: they have several sizes */
     int largest;       /* the size of the largest request */
     int whole;         /* the part of the fair share that whole requests can use */

@@ -40,7 +40,7 @@ static double exp_by_shibata(double x)
     double sum = inverse_factorials[0];
     for (int i = 1; i < 8; i++)
         sum = fma(sum, r, inverse_factorials[i]);
-    double minus_one = r * sum; /* this is e^r - 1; it is squared by (e^r)² - 1 = (e^r - 1)(e^r - 1 + 2) */
+    double minus_one = r * sum; /* e^r - 1, which is squared by (e^r)² - 1 = (e^r - 1)(e^r - 1 + 2) */
     for (int i = 0; i < 3; i++)
         minus_one *= minus_one + 2;
     return ldexp(fma(minus_one, minus_one + 2, 1), (int)doublings);

@@ -106,10 +106,10 @@ struct task {
     struct allocation *allocation;
     /* The members from here on are used if a user has launched the task (task_kind_is_launched()). */
     struct record launched_record;
-    struct launched_row launched; /* its task_id is "" after a restart if the store has no such row */
+    struct launched_row launched; /* task_id is "" after a restart if the store has no such row */
     char *description;            /* the text of launched.description */
     int64_t used_us;              /* when it was last used, as far as this master knows */
-    bool queued;                  /* it is in core.task_jobs: a generic task that is paused is not */
+    bool queued;                  /* the task is in core.task_jobs: a generic task that is paused is not */
     bool chosen;                  /* used only within generic_change() */
     UT_hash_handle hh, by_job;
 };
@@ -155,7 +155,7 @@ struct container {
 };
 
 struct slot {
-    struct core_device device; /* its texts are copies */
+    struct core_device device; /* the texts in it are copies */
     struct container *container;
 };
 
@@ -191,7 +191,7 @@ struct agent {
     struct pool *offered_to; /* the pool whose scheduler knows the agent; NULL: none */
     bool stale;              /* the scheduler has to be told of the agent's changes */
     LIST_ENTRY(agent) in_stale;
-    bool leaving; /* its machine is about to end, so the agent gets no new work */
+    bool leaving; /* the machine is about to end, so the agent gets no new work */
     struct timer lost;
     LIST_HEAD(, container) containers;
     UT_hash_handle hh;
@@ -203,7 +203,7 @@ struct pool {
     const struct rm_type *rm;
     bool changed;                         /* the pool has changed since its scheduler last ran */
     TAILQ_HEAD(, allocation) allocations; /* in the order in which they were asked for */
-    TAILQ_HEAD(, allocation) new;         /* those of `allocations` that the scheduler has not been told of */
+    TAILQ_HEAD(, allocation) new;         /* members of `allocations` that the scheduler has not been told of */
     struct sched *sched;
     struct sched_ledger *ledger; /* of all pools */
     LIST_HEAD(, agent) stale;
@@ -243,7 +243,7 @@ struct core {
     struct experiment *experiments, *jobs; /* jobs: the same experiments, found by the ids of their jobs */
     struct trial *trials;
     struct task *tasks;       /* tasks of their own, which belong to no trial */
-    struct task *task_jobs;   /* those of `tasks` that have a job in the queue, found by the ids of their jobs */
+    struct task *task_jobs;   /* members of `tasks` that have a job in the queue, found by the ids of their jobs */
     int task_n[TASK_KIND_NR]; /* how many of `tasks` there are of each kind */
     struct allocation *allocations;
     struct container *containers;

@@ -267,7 +267,7 @@ static int check_missing(const struct master *m, const char *agent_id, const str
                          struct error *err)
 {
     if (!m->certificates->required || !agent_keys_certificate_us(m->agent_keys, agent_id))
-        return 0; /* it is to be given its first one */
+        return 0; /* the agent is to be given its first certificate */
     return refuse_until_it_joins(agent_id,
                                  entry->joins ? "an agent of this id has a certificate, and a token lets in new agents "
                                                 "only"

@@ -170,23 +170,12 @@ void agent_hub_tell_certificate(struct agent_hub *h, const char *sha256)
             link_send(l, &out);
 }
 
-enum wire_container_state wire_of_container_state(enum container_state state)
-{
-    static const enum wire_container_state wire[CONTAINER_STATE_NR] = {
-        [CONTAINER_ASSIGNED] = WIRE_CONTAINER_STATE_ASSIGNED,
-        [CONTAINER_PULLING] = WIRE_CONTAINER_STATE_PULLING,
-        [CONTAINER_STARTING] = WIRE_CONTAINER_STATE_STARTING,
-        [CONTAINER_RUNNING] = WIRE_CONTAINER_STATE_RUNNING,
-        [CONTAINER_TERMINATED] = WIRE_CONTAINER_STATE_TERMINATED};
-    return wire[state];
-}
-
 void agent_hub_ack(struct agent_hub *h, const char *agent_id, const char *container_id, enum container_state state)
 {
     struct link *l = hub_find_link(h, agent_id);
     if (!l)
         return;
-    struct wire_link_state_ack body = {.container_id = container_id, .state = wire_of_container_state(state)};
+    struct wire_link_state_ack body = {.container_id = container_id, .state = container_state_to_wire(state)};
     struct wire_link_master_message out = hub_message(h);
     out.state_ack = &body;
     link_send(l, &out);

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <sys/queue.h>
 
+#include "api/cluster/agent_views.h"
 #include "common/base/hash.h"
 #include "master/agents/agent_hub.h"
 #include "master/agents/agent_inbox.h"
@@ -63,7 +64,6 @@ struct link *hub_find_link(struct agent_hub *h, const char *agent_id); /* NULL: 
 struct wire_link_master_message hub_message(const struct agent_hub *h);
 void link_send(struct link *l, const struct wire_link_master_message *message);
 void link_refuse(struct link *l, bool fatal, const char *reason); /* sends the reason, and closes the connection */
-enum wire_container_state wire_of_container_state(enum container_state state);
 
 /* ---- agent_reports.c --------------------------------------------------------------------------------------------- */
 

@@ -21,7 +21,7 @@
 static enum container_state state_of_wire(enum wire_container_state state)
 {
     for (enum container_state s = 0; s < CONTAINER_STATE_NR; s++)
-        if (wire_of_container_state(s) == state)
+        if (container_state_to_wire(s) == state)
             return s;
     return CONTAINER_ASSIGNED;
 }

@@ -1,13 +1,20 @@
 #include "master/commands/data_dir.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
+#include "common/base/hex.h"
+#include "common/config/config.h"
 #include "common/system/files.h"
+#include "common/system/random.h"
+
+enum { SECRET_BYTES = 32 };
 
 int data_dir_lock(const char *dir, int *ret_fd, struct error *err)
 {
@@ -21,6 +28,40 @@ int data_dir_lock(const char *dir, int *ret_fd, struct error *err)
         return error_set(err, ERR_CONFLICT, "another master runs on %s; stop it or choose another --data-dir", dir);
     *ret_fd = take_fd(fd);
     return 0;
+}
+
+static int make_secret(const char *path, char *ret, size_t size, struct error *err)
+{
+    unsigned char raw[SECRET_BYTES];
+    assert(size > 2 * sizeof(raw));
+    if (random_bytes(raw, sizeof(raw), err) < 0)
+        return -1;
+    hex_encode(raw, sizeof(raw), ret);
+    return file_write(path, ret, strlen(ret), 0600, err);
+}
+
+int data_dir_secret(const struct config *c, const char *key, const char *file, char *ret, size_t size,
+                    struct error *err)
+{
+    const char *given = config_str(c, key);
+    cleanup_free char *path = path_join(config_str(c, "data_dir"), file);
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    cleanup_error struct error missing = ERROR_INIT;
+    if (given && strlen(given) >= size)
+        return error_set(err, ERR_INVALID, "%s has more than %zu bytes", key, size - 1);
+    if (given && *given) {
+        snprintf(ret, size, "%s", given);
+        return 0;
+    }
+    if (file_read(path, size - 1, &text, &missing) < 0) {
+        if (missing.kind == ERR_NOT_FOUND)
+            return make_secret(path, ret, size, err);
+        error_move(err, &missing);
+        return -1;
+    }
+    snprintf(ret, size, "%.*s", (int)strcspn(strbuf_str(&text), "\r\n"), strbuf_str(&text));
+    return *ret ? 0
+                : error_set(err, ERR_INVALID, "%s is empty; write a secret into it, or remove it for a new one", path);
 }
 
 /* Makes the address of the socket. A socket's path may have at most 107 bytes, so the directory is named by its

@@ -8,7 +8,7 @@
 
 #include "master/writer/sealer.h"
 
-/* Its subjects are tasks, its rows are heads, and its bytes are those of the heads' text. */
+/* The subjects of this sealer are tasks, its rows are heads, and its bytes are those of the heads' text. */
 extern const struct sealer_type log_sealer;
 
 #endif

@@ -595,7 +595,7 @@ static int terminate_command(struct provider *p, const char *id, struct error *e
     struct settings *s = settings_of(p, id);
     set_text(question, "instance", id);
     if (!s)
-        return 0; /* it is gone: the last list did not have it any more */
+        return 0; /* the machine is gone: the last list did not have it any more */
     if (line_program_ask(s->program, question, &answer, err) < 0)
         return -1;
     note_ended(p, id);

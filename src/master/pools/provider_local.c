@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,6 +24,7 @@
 #include "common/json/json.h"
 #include "common/system/files.h"
 #include "common/system/process.h"
+#include "common/system/random.h"
 #include "master/pools/local_agent.h"
 #include "master/pools/provider.h"
 
@@ -306,8 +306,8 @@ static int list_local(struct provider *p, struct arena *a, struct core_instance 
 static int new_id(struct arena *a, const char **ret, struct error *err)
 {
     unsigned char b[6];
-    if (getrandom(b, sizeof(b), 0) != (ssize_t)sizeof(b))
-        return error_errno(err, "the system gives no random bytes");
+    if (random_bytes(b, sizeof(b), err) < 0)
+        return -1;
     *ret = arena_printf(a, "local-%s", hex_in_arena(b, sizeof(b), a));
     return 0;
 }

@@ -17,7 +17,7 @@ struct task_program_source {
     int32_t experiment_id;
     const int32_t *trial_id; /* only these of its trials; none: the whole experiment */
     size_t trial_n;
-    const char *storage; /* its effective checkpoint_storage, as JSON */
+    const char *storage; /* the experiment's effective checkpoint_storage, as JSON */
 };
 
 struct task_program {

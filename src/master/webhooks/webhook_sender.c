@@ -10,11 +10,10 @@
 #include "api/webhooks/webhook_signature.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
-#include "common/base/hex.h"
 #include "common/base/must.h"
 #include "common/config/public_address.h"
-#include "common/system/files.h"
 #include "common/system/log.h"
+#include "common/system/random.h"
 #include "master/commands/data_dir.h"
 #include "master/master.h"
 #include "net/client/outbound.h"
@@ -192,7 +191,7 @@ static void sent(void *job)
 {
     struct sending *x = job;
     struct webhook_sender *s = x->of;
-    if (atomic_load(&s->stopping) && !x->delivered) { /* it was not given its time; the next master sends it */
+    if (atomic_load(&s->stopping) && !x->delivered) { /* the message was not given its time; the next master sends it */
         sending_free(x);
         return;
     }
@@ -320,8 +319,8 @@ int webhook_sender_test(struct webhook_sender *s, const char *url, bool slack,
                         void (*done)(void *ctx, const struct error *err), void *ctx, struct error *err)
 {
     cleanup_strbuf struct strbuf body = STRBUF_INIT;
-    char event_id[WEBHOOK_UUID_MAX];
-    if (webhook_new_uuid(event_id, err) < 0)
+    char event_id[UUID_TEXT_MAX];
+    if (random_uuid(event_id, err) < 0)
         return -1;
     webhook_payload_test(slack, event_id, clock_now_us(), &body);
     struct sending *x = must_calloc(1, sizeof(*x));
@@ -335,39 +334,6 @@ int webhook_sender_test(struct webhook_sender *s, const char *url, bool slack,
 }
 
 /* ---- beginning and end ------------------------------------------------------------------------------------------- */
-
-static int make_key(const char *path, char ret[KEY_MAX], struct error *err)
-{
-    unsigned char raw[32];
-    if (RAND_bytes(raw, sizeof(raw)) != 1)
-        return error_set(err, ERR_INTERNAL, "the system gives no random bytes");
-    hex_encode(raw, sizeof(raw), ret);
-    return file_write(path, ret, strlen(ret), 0600, err);
-}
-
-/* The key of the configuration, else the one in the data directory, which is made at the first start. */
-static int find_key(const struct master *m, char ret[KEY_MAX], struct error *err)
-{
-    const char *given = config_str(m->config, "webhooks.signing_key");
-    cleanup_free char *path = must_asprintf("%s/" DATA_DIR_WEBHOOKS_KEY, m->data_dir);
-    cleanup_strbuf struct strbuf text = STRBUF_INIT;
-    cleanup_error struct error missing = ERROR_INIT;
-    if (given && strlen(given) >= KEY_MAX)
-        return error_set(err, ERR_INVALID, "webhooks.signing_key has more than %d bytes", KEY_MAX - 1);
-    if (given && *given) {
-        snprintf(ret, KEY_MAX, "%s", given);
-        return 0;
-    }
-    if (file_read(path, KEY_MAX - 1, &text, &missing) == 0) {
-        snprintf(ret, KEY_MAX, "%.*s", (int)strcspn(strbuf_str(&text), "\r\n"), strbuf_str(&text));
-        return *ret ? 0
-                    : error_set(err, ERR_INVALID, "%s is empty; write a key into it or remove it for a new one", path);
-    }
-    if (missing.kind == ERR_NOT_FOUND)
-        return make_key(path, ret, err);
-    error_move(err, &missing);
-    return -1;
-}
 
 static void read_allowed(struct webhook_sender *s, const struct config *c)
 {
@@ -385,7 +351,8 @@ int webhook_sender_new(struct master *m, struct webhook_sender **ret, struct err
     const struct pool_options threads = {.name = "det-webhook", .threads = THREADS, .queue_max = QUEUE_MAX};
     struct webhook_sender *s = must_calloc(1, sizeof(*s));
     s->m = m;
-    if (find_key(m, s->key, err) < 0 || pool_new(m->loop, &threads, &s->threads, err) < 0) {
+    if (data_dir_secret(m->config, "webhooks.signing_key", DATA_DIR_WEBHOOKS_KEY, s->key, KEY_MAX, err) < 0 ||
+        pool_new(m->loop, &threads, &s->threads, err) < 0) {
         free(s);
         return -1;
     }

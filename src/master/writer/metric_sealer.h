@@ -5,7 +5,7 @@
 
 #include "master/writer/sealer.h"
 
-/* Its subjects are trials, named by their numbers, and its rows are reports. */
+/* The subjects of this sealer are trials, named by their numbers, and its rows are reports. */
 extern const struct sealer_type metric_sealer;
 
 void metric_sealer_reported(struct sealer *s, int32_t trial_id); /* to be called when one more report has been stored */

@@ -8,7 +8,7 @@
 #include "common/base/error.h"
 #include "common/system/lazy_library.h"
 
-#undef curl_easy_setopt /* these are macros, too */
+#undef curl_easy_setopt /* the header also has macros of these names */
 #undef curl_easy_getinfo
 #undef curl_multi_setopt
 

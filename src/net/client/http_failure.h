@@ -31,7 +31,7 @@ void http_failure_unreachable(int os_error, bool of_master, struct strbuf *why);
 /* Adds which limit in time is over. connected: there was a connection. */
 void http_failure_timeout(const struct http_fetch *f, bool connected, struct strbuf *why);
 
-/* These set the error and return -1. place: "http://host:port", or the path of a socket. */
+/* The functions below set the error and return -1. place: "http://host:port", or the path of a socket. */
 int http_failure_reach(const char *place, const char *why, struct error *err);
 int http_failure_stopped(const char *place, struct error *err);
 int http_failure_too_big(const char *place, size_t max, struct error *err);

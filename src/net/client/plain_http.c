@@ -96,7 +96,7 @@ struct exchange {
     struct strbuf head; /* of the answer, as far as it has come */
     struct http1_answer answer;
     bool begun;    /* a byte of the answer has come */
-    bool answered; /* its head is whole */
+    bool answered; /* the answer's head is whole */
     bool keep_alive;
     bool redirected; /* the answer to a GET leads elsewhere; its body is not read */
     struct http1_chunks chunks;

@@ -3,6 +3,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "common/base/hex.h"
+
 #define STRING(x) STRING_OF(x)
 #define STRING_OF(x) #x
 #define CHUNK_IGNORED_MAX 16384 /* bytes of chunk extensions and trailers in one body */
@@ -337,14 +339,6 @@ int http1_parse_answer(char *text, size_t n, struct http1_answer *ret, struct er
 }
 
 /* ---- chunked bodies ---------------------------------------------------------------------------------------------- */
-
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
 
 static int size_char(struct http1_chunks *c, char ch)
 {

@@ -1,24 +1,17 @@
 /* Percent-escapes and query strings. */
+#include "common/base/hex.h"
 #include "net/http/http.h"
 
 #include <string.h>
 #include <strings.h>
-
-static int hex_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
 
 int http_percent_decode(const char *s, size_t n, bool plus_is_blank, struct strbuf *out)
 {
     strbuf_reserve(out, n + 1);
     for (size_t i = 0; i < n; i++) {
         if (s[i] == '%') {
-            int high = n - i > 2 ? hex_value(s[i + 1]) : -1;
-            int low = n - i > 2 ? hex_value(s[i + 2]) : -1;
+            int high = n - i > 2 ? hex_digit(s[i + 1]) : -1;
+            int low = n - i > 2 ? hex_digit(s[i + 2]) : -1;
             if (high < 0 || low < 0)
                 return -1;
             strbuf_addc(out, (char)(high << 4 | low));

@@ -317,7 +317,7 @@ static void on_timer(evutil_socket_t fd, short what, void *ctx)
     if (delay_us > t->loop->max_delay_us)
         t->loop->max_delay_us = delay_us;
     histogram_add(&t->loop->delays, delay_us);
-    t->fn(t->ctx); /* this may free t */
+    t->fn(t->ctx); /* the callback may free t */
 }
 
 struct loop_timer *loop_timer_new(struct loop *l, loop_fn *fn, void *ctx)

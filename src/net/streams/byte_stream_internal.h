@@ -39,7 +39,7 @@ struct byte_stream {
     struct byte_streams *all;
     unsigned telling; /* callbacks of its user that are being called */
     bool gone;        /* dropped or closed */
-    bool opened;      /* its user may have data */
+    bool opened;      /* the stream's user may have data */
     bool timed_out;   /* why it is closed: nobody has answered in time */
     bool soon;        /* in the list of those to wake */
     uint64_t soon_turn;

@@ -479,7 +479,7 @@ int mux_receive(struct mux *m, const void *frame, size_t frame_n, struct error *
     if (id > m->last_id)
         return broken(err, "it was never opened", id);
     struct mux_stream *s = find_stream(m, id);
-    if (!s) /* it has gone on our side while this was on its way */
+    if (!s) /* the stream has gone on our side while this frame was on its way */
         return 0;
     if (s->state != MUX_LEAVING)
         return receive_for(m, s, kind, body, n, err);

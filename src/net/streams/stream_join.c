@@ -58,7 +58,7 @@ static void on_data(struct byte_stream *s, const void *data, size_t n, void *ctx
     struct stream_join *j = ctx;
     int i = index_of(j, s);
     struct byte_stream *other = j->side[!i];
-    if (!other) /* it is closed: this side only waits until its last bytes have left */
+    if (!other) /* the other side is closed: this one only waits until its last bytes have left */
         return;
     byte_stream_write(other, data, n);
     if (j->passed)
@@ -73,7 +73,7 @@ static void on_drained(struct byte_stream *s, void *ctx)
     int i = index_of(j, s);
     if (j->side[!i]) {
         hold_side(j, !i, false);
-    } else if (j->why) { /* these were the last bytes of a side that has failed */
+    } else if (j->why) { /* what has left were the last bytes of a side that has failed */
         j->side[i] = NULL;
         byte_stream_abort(s, j->why);
         join_over(j);

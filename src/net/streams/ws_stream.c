@@ -184,7 +184,7 @@ static void on_close(struct ws *ws, int code, const char *why, void *ctx)
         free(w);
         return;
     }
-    if (w->s.gone) /* its user is being called; the memory is freed after that */
+    if (w->s.gone) /* the stream's user is being called; the memory is freed after that */
         return;
     bool clean = w->open && (code == CLOSE_NORMAL || code == CLOSE_NO_STATUS);
     if (why && *why)

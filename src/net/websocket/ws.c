@@ -552,7 +552,7 @@ static void on_timer(void *ctx)
     else if (w->state == WS_CLOSING || w->dialled_away)
         ws_end(w, w->close_code, w->close_why);
     else
-        ws_dial_start(w->dial); /* this may end w */
+        ws_dial_start(w->dial); /* the dial may end w */
 }
 
 /* ---- the user's side --------------------------------------------------------------------------------------------- */

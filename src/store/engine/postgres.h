@@ -57,7 +57,7 @@ struct postgres_engine {
     const char *ahead[POSTGRES_AHEAD_MAX]; /* the texts of the statements whose results have not been read yet */
     int ahead_n;
     int ahead_released; /* so many of these statements belong to savepoints that were released */
-    bool ahead_of_job;  /* they include a statement of a job, not only those that begin and end savepoints */
+    bool ahead_of_job;  /* among `ahead` is a statement of a job, not only those that begin and end savepoints */
     bool trusting;      /* jobs have no savepoints, and the end of a job does not wait for results */
     bool job_wrote;     /* the job has sent something other than a SELECT, and so may have changed something */
     const char *ask;    /* the SELECT that goes with the beginning of a write transaction, and its answer */
@@ -147,7 +147,7 @@ struct postgres_params {
 int postgres_put_param(const struct engine_stmt *s, struct postgres_params *w, int i, struct error *err);
 int64_t postgres_get_integer(const char *at, int size);
 double postgres_get_real(const char *at);
-/* These two write rows in the binary form of COPY. */
+/* postgres_copy_…() write rows in the binary form of COPY. */
 void postgres_copy_header(struct strbuf *out);
 int postgres_copy_row(const struct sql_value *value, size_t n, struct strbuf *out, struct error *err);
 void postgres_copy_trailer(struct strbuf *out);

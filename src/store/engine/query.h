@@ -123,7 +123,7 @@ int query_exec_one(struct store *st, enum sql_query name, struct sql_args args, 
  * `WHAT not found` (ERR_NOT_FOUND); or -1. */
 int query_found(int found, struct error *err, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
-/* These return the first column of the first row; 0, false or NULL if there is no row. */
+/* Each function below returns the first column of the first row; 0, false or NULL if there is no row. */
 int query_int(struct store *st, enum sql_query name, struct sql_args args, int64_t *ret, struct error *err);
 int query_i32(struct store *st, enum sql_query name, struct sql_args args, int32_t *ret, struct error *err);
 int query_bool(struct store *st, enum sql_query name, struct sql_args args, bool *ret, struct error *err);
@@ -144,8 +144,8 @@ int query_one(struct store *st, enum sql_query name, struct sql_args args, row_f
 int query_all(struct store *st, enum sql_query name, struct sql_args args, row_fn *read, size_t row_size,
               struct arena *a, void *ret, size_t *ret_n, struct error *err);
 
-/* These read rows that are handed on one at a time: query_start(), then query_next() until it does not return 1,
- * then query_end() in any case. A row is read with read_ROW() of store/row_io.h. */
+/* The functions below read rows that are handed on one at a time: query_start(), then query_next() until it does not
+ * return 1, then query_end() in any case. A row is read with read_ROW() of store/row_io.h. */
 int query_start(struct store *st, enum sql_query name, struct sql_args args, struct query *ret, struct error *err);
 int query_next(struct query *q, struct error *err);
 void query_end(struct query *q);

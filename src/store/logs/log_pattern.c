@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/strbuf.h"
+#include "common/base/utf8.h"
 
 enum {
     NEEDS_MAX = 4, /* searching for more texts takes longer than matching the pattern */
@@ -117,7 +118,7 @@ static void take_character(struct scan *s, struct sequence *q)
 {
     const char *from = s->p++;
     bool itself = stands_for_itself(s, *from);
-    while (((unsigned char)*s->p & 0xc0) == 0x80)
+    while (utf8_is_tail(*s->p))
         s->p++;
     s->beyond |= *from == '\n';
     size_t n = (size_t)(s->p - from);

@@ -2,6 +2,7 @@
  * logs. */
 #include "store/logs/task_logs.h"
 
+#include "common/base/compare.h"
 #include "common/json/json.h"
 #include "store/logs/log_block.h"
 #include "store/logs/log_masks.h"
@@ -216,16 +217,6 @@ int store_container_check_owner(struct store *st, const char *container_id, cons
 
 /* ---- fields ------------------------------------------------------------------------------------------------------ */
 
-static int compare_texts(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-static int compare_ints(const void *a, const void *b)
-{
-    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* Collects all texts that the lists of that name of all tasks hold, sorted. */
 static size_t all_texts(struct json_object **task, size_t task_n, const char *name, struct arena *a, const char ***ret)
 {
@@ -255,7 +246,7 @@ static size_t all_ints(struct json_object **task, size_t task_n, const char *nam
     int32_t *v = arena_array(a, int32_t, n + 1);
     for (size_t i = 0; i < n; i++)
         v[i] = (int32_t)strtol(text[i], NULL, 10);
-    qsort(v, n, sizeof(*v), compare_ints);
+    qsort(v, n, sizeof(*v), compare_int32);
     *ret = v;
     return n;
 }

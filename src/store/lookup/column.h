@@ -20,7 +20,7 @@ void column_set_text(struct column *c, size_t row, const char *text, size_t n);
 void column_clear(struct column *c, size_t row);
 /* Adds the text of each number, as JSON writes it, for comparisons of numbers as texts. */
 void column_spell(struct column *c);
-/* These copy the values of rows 0 … n − 1. Rows beyond the column's end have no value. */
+/* column_numbers() and column_texts() copy the values of rows 0 … n − 1. Rows beyond the column's end have no value. */
 void column_numbers(const struct column *c, size_t n, double *ret);
 void column_texts(const struct column *c, size_t n, uint32_t *ret);
 size_t column_bytes(const struct column *c);

@@ -98,7 +98,7 @@ extern const char *const lookup_qualifier_name[LOOKUP_QUALIFIER_NR];
 struct lookup_extent {
     bool known;
     double min, max;
-}; /* they are unknown if no finite number was reported */
+}; /* the bounds are unknown if no finite number was reported */
 struct lookup_metric {
     const char *group, *name;
     bool number; /* only numbers were reported */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/compare.h"
 #include "common/base/number.h"
 #include "store/functions.h"
 #include "store/logs/log_find.h"
@@ -272,12 +273,6 @@ static void keep_equal(struct looking *x, enum lookup_table table, int column, d
         mask[i] &= !map ? v.number[i] == value : map[i] != LOOKUP_NO_ROW && v.number[map[i]] == value;
 }
 
-static int compare_ids(const void *a, const void *b)
-{
-    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* Keeps the rows of experiments that are in the workspaces. */
 static int keep_in_workspaces(struct looking *x, uint8_t *mask, struct error *err)
 {
@@ -292,7 +287,7 @@ static int keep_in_workspaces(struct looking *x, uint8_t *mask, struct error *er
         if (!mask[i])
             continue;
         int32_t of = map && map[i] == LOOKUP_NO_ROW ? 0 : (int32_t)v.number[map ? map[i] : i];
-        mask[i] = n > 0 && bsearch(&of, project, n, sizeof(of), compare_ids) != NULL;
+        mask[i] = n > 0 && bsearch(&of, project, n, sizeof(of), compare_int32) != NULL;
     }
     return 0;
 }

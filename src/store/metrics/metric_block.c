@@ -8,7 +8,7 @@
 
 enum {
     VERSION = 1,
-    /* This is more than the texts, names and lists of shapes of any block that a builder makes can take. */
+    /* More bytes than the texts, names and lists of shapes of any block that a builder makes can take. */
     TEXT_MAX = METRIC_BLOCK_TEXTS + METRIC_BATCHES_MAX + METRIC_REPORT_MAX + 16 * METRIC_BLOCK_CELLS,
 };
 

@@ -1,4 +1,5 @@
 /* Reads which metrics were reported, and at which steps. */
+#include "common/base/compare.h"
 #include "store/metrics/metrics.h"
 
 #include <stdlib.h>
@@ -27,12 +28,6 @@ static void add_steps(struct steps *s, int32_t steps)
     s->value[s->n++] = steps;
 }
 
-static int compare_steps(const void *a, const void *b)
-{
-    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-    return (x > y) - (x < y);
-}
-
 static void sort_steps(struct steps *s)
 {
     size_t n = 0;
@@ -41,7 +36,7 @@ static void sort_steps(struct steps *s)
         sorted = s->value[i - 1] < s->value[i];
     if (sorted)
         return;
-    qsort(s->value, s->n, sizeof(*s->value), compare_steps);
+    qsort(s->value, s->n, sizeof(*s->value), compare_int32);
     for (size_t i = 0; i < s->n; i++)
         if (n == 0 || s->value[n - 1] != s->value[i])
             s->value[n++] = s->value[i];

@@ -70,7 +70,7 @@ int metric_totals_validated(struct store *st, const struct store_report *r, cons
         return -1;
     *ret_best = has && (!t->has_best || (t->smaller_is_better ? v < t->best : v > t->best));
     if (!*ret_best)
-        return 0; /* it cannot be the experiment's best either */
+        return 0; /* the report cannot be the experiment's best either */
     if (query_send(st, Q_TRIALS_IMPROVE, SQL_ARGS(sql_int(r->trial_id), sql_int(id), sql_real(v)), err) < 0)
         return -1;
     return query_send(st, Q_EXPERIMENTS_IMPROVE, SQL_ARGS(sql_int(t->experiment_id), sql_int(r->trial_id), sql_real(v)),

@@ -32,8 +32,8 @@ void pack_bytes(struct packer *p, const uint8_t *v, size_t n, struct strbuf *out
 void pack_ints(struct packer *p, const int64_t *v, size_t n, struct strbuf *out);
 void pack_doubles(struct packer *p, const double *v, size_t n, struct strbuf *out);
 
-/* These unpack what their counterparts have packed. Each needs the same n, and moves on to the next byte after it.
- * They return -1 for damaged bytes; the callers write the message. */
+/* The functions unpack_…() unpack what their counterparts have packed. Each needs the same n, and moves on to the next
+ * byte after it. They return -1 for damaged bytes; the callers write the message. */
 struct unpack {
     const uint8_t *p, *end;
 };

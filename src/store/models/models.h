@@ -21,8 +21,8 @@ int store_model_version_find(struct store *st, const struct store_model *m, cons
 
 /* ---- registered checkpoints are kept ----------------------------------------------------------------------------- */
 
-/* These fail with ERR_INVALID and a sentence that names model and version. The checkpoint is registered; `done` says
- * what cannot be done to it: "deleted". */
+/* Both functions fail with ERR_INVALID and a sentence that names model and version. The checkpoint is registered;
+ * `done` says what cannot be done to it: "deleted". */
 int store_check_unregistered(struct store *st, const char *uuid, const char *done, struct error *err);
 /* A checkpoint of the experiment is registered, or of one trial if trial_id is not 0. */
 int store_check_none_registered(struct store *st, int32_t experiment_id, int32_t trial_id, struct error *err);

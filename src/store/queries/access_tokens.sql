@@ -38,7 +38,7 @@ AND s.user_id = $user_id
 -- sqlite: AND s.id IN (SELECT value FROM json_each($ids))
 -- postgres: AND s.id IN (SELECT json_array_elements_text($ids::json)::bigint)
 
--- Those that are in force at this time.
+-- The tokens that are in force at this time.
 -- fragment: access_tokens_filter_in_force with in_force_at: us
 AND s.revoked = 0 AND s.expiry_us > $in_force_at
 

@@ -114,7 +114,7 @@ c.uuid, c.trial_id, c.steps_completed: i32,
 -- postgres: THEN (v.avg_metrics::json->>x.searcher_metric)::double precision END AS metric: real?,
 coalesce(v.id, 0) AS validation_id: i64,
 CASE WHEN c.uuid = t.latest_checkpoint AND t.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR') THEN 1 ELSE 0 END
-    AS in_use: bool -- its trial goes on from it
+    AS in_use: bool -- the trial goes on from the checkpoint
 
 -- name: checkpoints_for_collection with experiment_id: id
 -- function: store_checkpoints_for_collection returns rows

@@ -14,7 +14,7 @@ x.num_trials: i32, x.checkpoint_count: i32, x.checkpoint_size: i64,
 x.best_metric: real?has_best, x.best_trial_id,
 u.username, u.display_name, p.name AS project_name, w.name AS workspace_name, w.id AS workspace_id,
 p.user_id AS project_owner_id,
-p.archived <> 0 OR w.archived <> 0 AS parent_archived: bool, -- its project or workspace is archived
+p.archived <> 0 OR w.archived <> 0 AS parent_archived: bool, -- the experiment's project or workspace is archived
 x.failure -- why it ended in ERROR; NULL: it did not, or the reason is unknown
 
 -- row: store_experiment of experiments x, experiment_documents d
@@ -90,7 +90,7 @@ ORDER BY x.id;
 x.id, x.state: run_state, x.user_id,
 u.username: chars[128], -- the owner's
 x.project_id, p.workspace_id, x.archived: bool, x.unmanaged: bool,
-p.archived <> 0 OR w.archived <> 0 AS place_archived: bool -- its project or workspace is archived
+p.archived <> 0 OR w.archived <> 0 AS place_archived: bool -- the experiment's project or workspace is archived
 
 -- define: experiment_brief
 SELECT {store_experiment_brief} FROM experiments x JOIN projects p ON p.id = x.project_id JOIN workspaces w ON w.id = p.workspace_id

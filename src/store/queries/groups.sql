@@ -127,7 +127,7 @@ SELECT {store_role_assignment} FROM role_assignments a
 WHERE a.user_id = $user_id OR a.group_id IN (SELECT m.group_id FROM group_members m WHERE m.user_id = $user_id)
 ORDER BY a.role_id, a.workspace_id, a.group_id;
 
--- Those in one workspace; not those of the whole cluster.
+-- The assignments in one workspace; not those of the whole cluster.
 -- name: role_assignments_in with workspace_id: id
 -- function: store_role_assignments_in returns rows
 SELECT {store_role_assignment} FROM role_assignments a WHERE a.workspace_id = $workspace_id ORDER BY a.role_id, a.group_id, a.user_id;

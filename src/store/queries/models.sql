@@ -233,7 +233,7 @@ ORDER BY v.id LIMIT 1;
 -- What decides whether a checkpoint may be registered.
 -- row: store_registrable of checkpoints c
 c.state,
--- its experiment or its trial is being deleted, or their deletion has failed and may be asked for again
+-- the checkpoint's experiment or trial is being deleted, or the deletion has failed and may be asked for again
 CASE WHEN coalesce(x.state, '') IN ('DELETING', 'DELETED', 'DELETE_FAILED')
     OR EXISTS (SELECT 1 FROM run_deletions d WHERE d.trial_id = c.trial_id) THEN 1 ELSE 0 END AS deleting: bool,
 -- some of its files are to be removed; the pattern "/" removes none

@@ -102,7 +102,7 @@ WHERE t.type = 'TASK_LOG' AND coalesce(h.workspace_id, 0) = $workspace_id;
 k.id, k.type, k.trial_id,
 t.experiment_id,                                              -- 0: the task belongs to no trial
 coalesce(p.workspace_id, l.workspace_id, 0) AS workspace_id: id, -- 0: the task belongs to no workspace
-d.config: text?                                                -- that of the experiment, or NULL
+d.config: text?                                                -- the experiment's configuration, or NULL
 
 -- name: webhook_tasks with task_id: text
 -- function: store_webhook_task returns row

@@ -130,7 +130,7 @@ def test_users_are_created_changed_and_refused(master):
     assert master.post("/api/v1/users", {"user": {"username": "ann", "active": True}}, token=admin).status == 409
     ann = master.login("ann", "Ann-Passw0rd", keep=False).json["token"]
     ann_id = made.json["user"]["id"]
-    # She may change her own password and display name, but nobody else's, and no rights.
+    # Ann may change her own password and display name, but nobody else's, and no rights.
     assert master.patch(f"/api/v1/users/{user['id']}", {"displayName": "x"}, token=ann).status == 403
     assert master.patch(f"/api/v1/users/{ann_id}", {"admin": True}, token=ann).status == 403
     other = master.login("ann", "Ann-Passw0rd", keep=False).json["token"]

@@ -31,7 +31,7 @@ def platform(tmp_path_factory, provider):
         c.config["oidc"] = configuration(c, provider.url, auto_provision_users=True, groups_attribute_name="groups",
                                          display_name_attribute_name="name", agent_uid_attribute_name="uid", agent_gid_attribute_name="gid",
                                          agent_user_name_attribute_name="unix", agent_group_name_attribute_name="unix_group")
-        del c.config["oidc"]["client_secret"]  # it comes from the environment
+        del c.config["oidc"]["client_secret"]  # the secret comes from the environment
         c.start_master()
         yield c
 

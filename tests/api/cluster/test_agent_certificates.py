@@ -211,10 +211,10 @@ def test_a_revoked_certificate_is_refused_and_both_ends_say_so(secured):
     says = "certificate of agent 'node' were revoked by an administrator"
     wait_for("the agent's word", lambda: says in log_of(c))
     wait_for("the master's word", lambda: 'agent.refused id=node reason="its key and certificate were revoked"' in c.master_log())
-    wait_for("its new certificate", lambda: log_of(c).count("link.certificate file=") == 2)  # it still has the token
+    wait_for("its new certificate", lambda: log_of(c).count("link.certificate file=") == 2)  # the agent still has the token
     c.stop_agent("node")
     assert admin(c, "agent", "revoke-key", "node").returncode == 0
-    restart_master(c)  # it remembers
+    restart_master(c)  # the master remembers the revocation
     come_back(c, wait=False)
     wait_for("the agent's word", lambda: said_anew(c, says))
     # whoever is let in anew gets another one, at once

@@ -357,7 +357,7 @@ CALLS = {
     "PostJoinToken": lambda w: w.call("PostJoinToken", {"lifespan": "1h"}),
     "DeleteJoinToken": lambda w: w.call("DeleteJoinToken", tokenId=w.call("PostJoinToken", {"lifespan": "1h"})["joinToken"]["id"]),
     "AcceptAgent": accept_agent,
-    # these need what the calls above need, too, so they come last
+    # the changes of an agent come last: the calls above need the agent, too
     "LabelAgent": lambda w: w.call("LabelAgent", {"label": "rack 3"}, agentId=w.agent()),
     "RevokeAgentKey": lambda w: w.call("RevokeAgentKey", agentId=w.agent()),
     "RemoveAgent": lambda w: (w.c.stop_agent(signo=9), wait_for("the loss of the agent", lambda: w.call("GetAgents")["agents"][0].get("lostTime")),

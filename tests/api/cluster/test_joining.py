@@ -83,7 +83,7 @@ def test_the_token_is_not_shown_to_another_users_program_at_the_masters_port(clu
         cluster.start_agent("near", wait=False, token_file="",
                             prefix=["unshare", "-m", "sh", "-c", AT_THE_MASTERS_PLACE, str(cluster.dir / "data")])
         wait_for("what the agent shows", lambda: "Bearer" in heard.read_text())
-        # it asks with a key of its own, which opens nothing
+        # the agent asks with a key of its own, which opens nothing
         assert (cluster.dir / "data/agent.token").read_text().strip() not in heard.read_text()
     finally:
         listener.kill()
@@ -106,7 +106,7 @@ def test_an_agent_without_a_token_waits_until_an_admin_accepts_it(cluster):
     assert "Accepted agent far" in run_det(cluster, "agent", "accept", "far", "--yes", user="admin").stderr
     wait_for("the agent", lambda: cluster.agent_is_up("far"))
     assert pending(cluster) == []
-    # it is let in again after both have been started anew
+    # the agent is let in again after agent and master have been started anew
     cluster.stop_agent("far")
     cluster.stop_master()
     cluster.start_master()

@@ -11,7 +11,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from support.cluster import CONTRACT, ROOT
 
 SERVED = json.loads((ROOT / "contract/served.json").read_text())
-# They need parameters in their query.
+# Routes that need parameters in their query.
 WITH_PARAMETERS = {"CompareTrials", "GetWorkspaceIDFromTask"}
 
 

@@ -122,7 +122,7 @@ def test_a_workspace_hears_of_its_own_experiments_only(c, receiver, other):
     canceled(c)
     x = canceled(c, workspace="With a webhook", project="P")
     assert one(receiver, "/own").body["event_data"]["experiment"]["id"] == x
-    # its owner and admins change it and see it, nobody else
+    # the webhook's owner and admins change it and see it, nobody else
     assert c.get(WEBHOOKS).json["webhooks"] == [h] and c.get(WEBHOOKS, token=other).json["webhooks"] == []
     assert "belongs to user" in why(make(c, receiver.url(), "x", workspaceId=workspace, token=other), 403)
     assert make(c, receiver.url(), "x", token=c.token).status == 400  # of the whole cluster: for admins

@@ -96,7 +96,7 @@ def test_a_task_is_told_of_the_preemption_and_saves_its_state(cluster):
 
 
 def test_a_task_with_ports_that_nobody_uses_is_canceled_and_says_why(cluster):
-    """It has not failed; without proxy_ports nobody could see whether it is used."""
+    """Such a task has not failed; without proxy_ports nobody could see whether it is used."""
     made = create(cluster, config={"entrypoint": ["sleep 1000"], "idle_timeout": "300ms", "environment": {"proxy_ports": [{"proxy_port": 8123}]}})
     wait_state(cluster, made, "CANCELED")
     lines = master_log_of(cluster, made)

@@ -60,7 +60,7 @@ struct stored_allocation {
 };
 
 struct stored_trial {
-    struct trial_row row; /* its texts are copies */
+    struct trial_row row; /* the texts in it are copies */
     struct stored_experiment *experiment;
     struct stored_allocation *open;
     enum exit_kind last_exit; /* of the newest allocation that has ended */
@@ -83,7 +83,7 @@ struct behaviour {
 
 struct stored_experiment {
     struct experiment_row row;
-    struct core_experiment_spec spec; /* its texts are copies or literals */
+    struct core_experiment_spec spec; /* the texts in it are copies or literals */
     struct behaviour behaviour;
     char *searcher /* that spec points to */, *snapshot;
     struct strbuf events;

@@ -8,7 +8,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 # Whole branches of the table that C refuses, or rewrites, by their kind: nothing below them is looked at.
 KINDS = {"agent", "local", "priority", "round_robin", "fair_share", "default"}
-CHECKS_ONLY = {"schema_checks.c", "expconf_checks.c"}  # they judge a value, and do nothing with it
+CHECKS_ONLY = {"schema_checks.c", "expconf_checks.c"}  # the checks judge a value, and do nothing with it
 
 
 def texts(*folders):

@@ -37,7 +37,7 @@ static struct shared *shared;
 static atomic_bool counting;
 static long failing; /* which one; 0: none */
 
-/* They run before a sanitizer has set itself up. */
+/* Functions marked BARE run before a sanitizer has set itself up. */
 #define BARE __attribute__((no_sanitize("address", "undefined")))
 
 BARE static bool fails_now(void)

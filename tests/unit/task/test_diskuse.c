@@ -138,7 +138,7 @@ static void test_diskuse__a_directory_that_is_moved_meanwhile_ends_the_measureme
         fill_directory(top, name);
     }
     mkdirat(top, "other", 0700);
-    assert_false(diskuse_step(&x->use, 30, &bytes)); /* it is within a/b or above */
+    assert_false(diskuse_step(&x->use, 30, &bytes)); /* the measurement is within a/b or above */
     assert_int_equal(renameat(top, "a/b", top, "other/b"), 0);
     assert_about(measure_directory(x, 30), 50); /* a new measurement, from the top */
 }

@@ -208,7 +208,7 @@ class Delivery:
             values = body.get("metrics", {}).get("metrics", {}) if isinstance(body, dict) else {}
             if not e.maybe_done or "batchMetrics" not in values:
                 raise
-            # It came twice, and the master merges all but these.
+            # The report came twice, and the master merges everything of it but the metrics of batches.
             del values["batchMetrics"]
             session.request(method, path, body)
 

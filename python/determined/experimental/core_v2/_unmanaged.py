@@ -51,7 +51,7 @@ class JournalSession(_http.Session):
                 raise errors.MasterUnreachable(method, path, 1, "the master is away")
             return self._asking.request(method, self._delivery.filled(path), timeout_s=timeout_s)
         if isinstance(body, dict) and "group" in body:
-            # It may arrive much later.
+            # A report may arrive much later than it is made.
             now = datetime.datetime.now(datetime.timezone.utc).isoformat()
             body["metrics"].setdefault("reportTime", now)
         self._journal.add(method, path, body)

@@ -1,6 +1,7 @@
 /* The message that all users of the cluster see: show, set, clear. */
 #include <string.h>
 
+#include "cli/cmd/show.h"
 #include "cli/connection/api.h"
 #include "cli/terminal/output.h"
 #include "common/base/clock.h"
@@ -16,21 +17,12 @@ int cmd_master_cluster_message_get(struct cli *cli, const struct args_master_clu
     return 0;
 }
 
-static int read_time(const char *option, const char *text, int64_t *ret, bool *ret_has, struct error *err)
-{
-    *ret_has = text != NULL;
-    if (text && clock_parse(text, strlen(text), ret) < 0)
-        return error_set(err, ERR_USAGE, "%s is \"%s\"; a time has the form 2026-11-21T07:12:01Z (RFC 3339)", option,
-                         text);
-    return 0;
-}
-
 int cmd_master_cluster_message_set(struct cli *cli, const struct args_master_cluster_message_set *args,
                                    struct error *err)
 {
     struct wire_set_cluster_message_request in = {.message = args->message, .duration = args->duration};
-    if (read_time("--start", args->start, &in.start_time, &in.has_start_time, err) < 0 ||
-        read_time("--end", args->end, &in.end_time, &in.has_end_time, err) < 0)
+    if (option_time("--start", args->start, &in.start_time, &in.has_start_time, err) < 0 ||
+        option_time("--end", args->end, &in.end_time, &in.has_end_time, err) < 0)
         return -1;
     if (!in.has_start_time)
         in.start_time = clock_now_us();

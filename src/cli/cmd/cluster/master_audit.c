@@ -3,20 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/cmd/show.h"
 #include "cli/connection/api.h"
 #include "common/base/clock.h"
 #include "core/records/change_record.h"
 
 enum { PAGE = 1000 };
-
-static int read_time(const char *option, const char *text, int64_t *ret, bool *ret_has, struct error *err)
-{
-    *ret_has = text != NULL;
-    if (text && clock_parse(text, strlen(text), ret) < 0)
-        return error_set(err, ERR_USAGE, "%s is \"%s\"; a time has the form 2026-11-21T07:12:01Z (RFC 3339)", option,
-                         text);
-    return 0;
-}
 
 static const char *text_of(struct json_object *v, const char *key)
 {
@@ -67,8 +59,8 @@ int cmd_master_audit_export(struct cli *cli, const struct args_master_audit_expo
 {
     struct wire_get_audit_records_request in = {.username = args->user, .kind = args->kind};
     size_t n;
-    if (read_time("--since", args->since, &in.since, &in.has_since, err) < 0 ||
-        read_time("--until", args->until, &in.until, &in.has_until, err) < 0)
+    if (option_time("--since", args->since, &in.since, &in.has_since, err) < 0 ||
+        option_time("--until", args->until, &in.until, &in.has_until, err) < 0)
         return -1;
     do {
         cleanup_json struct json_object *page = NULL;

@@ -4,6 +4,7 @@
 #include "cli/cmd/cluster/agent.h"
 #include "cli/terminal/output.h"
 #include "cli/terminal/table.h"
+#include "common/base/compare.h"
 
 typedef struct wire_task_allocation_summary allocation;
 
@@ -45,19 +46,13 @@ static const char *agents_of(struct arena *a, const allocation *s, const char **
     return ret;
 }
 
-static int by_number(const void *a, const void *b)
-{
-    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-    return (x > y) - (x < y);
-}
-
 static const char *ports_of(struct arena *a, const allocation *s)
 {
     struct strbuf all = STRBUF_INIT;
     int32_t *port = arena_array(a, int32_t, s->proxy_ports_n + 1);
     for (size_t i = 0; i < s->proxy_ports_n; i++)
         port[i] = s->proxy_ports[i].port;
-    qsort(port, s->proxy_ports_n, sizeof(*port), by_number);
+    qsort(port, s->proxy_ports_n, sizeof(*port), compare_int32);
     for (size_t i = 0; i < s->proxy_ports_n; i++)
         strbuf_addf(&all, "%s%d", i ? "," : "", port[i]);
     const char *ret = arena_strdup(a, strbuf_str(&all));

@@ -7,6 +7,7 @@
 #include "cli/cmd/show.h"
 #include "cli/terminal/output.h"
 #include "common/base/cleanup.h"
+#include "common/base/compare.h"
 #include "common/system/files.h"
 
 /* Names of metrics, sorted and without duplicates. */
@@ -107,18 +108,13 @@ static int read_ids(struct cli *cli, const struct args_experiment_describe *args
 
 /* ---- the tables -------------------------------------------------------------------------------------------------- */
 
-static int compare_text(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static const char *labels_of(struct arena *a, const struct wire_experiment *e)
 {
     const char **label = arena_array(a, const char *, e->labels_n + 1);
     struct strbuf all = STRBUF_INIT;
     if (e->labels_n)
         memcpy(label, e->labels, e->labels_n * sizeof(*label));
-    qsort(label, e->labels_n, sizeof(*label), compare_text);
+    qsort(label, e->labels_n, sizeof(*label), compare_texts);
     for (size_t i = 0; i < e->labels_n; i++)
         strbuf_addf(&all, "%s%s", i ? ", " : "", label[i]);
     const char *ret = arena_strdup(a, strbuf_str(&all));
@@ -190,7 +186,7 @@ static void add_names(struct arena *a, struct names *names, struct json_object *
             all[names->n++] = arena_strdup(a, key);
     }
     names->name = all;
-    qsort(all, names->n, sizeof(*all), compare_text);
+    qsort(all, names->n, sizeof(*all), compare_texts);
 }
 
 /* The names of an experiment's metrics, taken from the first report of its first trial. */

@@ -4,11 +4,6 @@
 #include "cli/cmd/experiment.h"
 #include "cli/cmd/show.h"
 
-static bool trial_is_final(enum wire_trial_state s)
-{
-    return s == WIRE_TRIAL_STATE_COMPLETED || s == WIRE_TRIAL_STATE_CANCELED || s == WIRE_TRIAL_STATE_ERROR;
-}
-
 /* Waits for the experiment's end, which comes a moment after the end of its first trial's log. Does not wait if
  * other trials go on. */
 static int wait_for_end(struct cli *cli, int32_t id, const struct wire_experiment **ret, size_t *ret_running,
@@ -28,7 +23,7 @@ static int wait_for_end(struct cli *cli, int32_t id, const struct wire_experimen
         if (api_call(cli, ROUTE_ID_GET_EXPERIMENT_TRIALS, &of, &trials, err) < 0)
             return -1;
         for (size_t i = 0; i < trials.trials_n; i++)
-            *ret_running += !trial_is_final(trials.trials[i].state);
+            *ret_running += !trial_has_ended(trials.trials[i].state);
         if (*ret_running > 0 || out.experiment->state == WIRE_EXPERIMENT_STATE_PAUSED)
             return 0;
         nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);

@@ -28,7 +28,7 @@ struct watch_view {
     double batches; /* how many batches a trial trains; 0: the configuration does not say */
     const struct wire_trial *best[TRIALS_DRAWN];
     size_t best_n;
-    const struct wire_trial **trial; /* those that are shown: first those that run, then the best */
+    const struct wire_trial **trial; /* the trials that are shown: first those that run, then the best */
     size_t trial_n;
 };
 

@@ -2,11 +2,6 @@
 
 #include "cli/cmd/show.h"
 
-static bool has_ended(enum wire_trial_state s)
-{
-    return s == WIRE_TRIAL_STATE_COMPLETED || s == WIRE_TRIAL_STATE_CANCELED || s == WIRE_TRIAL_STATE_ERROR;
-}
-
 static int kill_one(struct cli *cli, int32_t id, struct error *err)
 {
     struct wire_get_trial_request look = {.trial_id = id};
@@ -14,7 +9,7 @@ static int kill_one(struct cli *cli, int32_t id, struct error *err)
     struct wire_kill_trial_request in = {.id = id};
     if (api_call(cli, ROUTE_ID_GET_TRIAL, &look, &out, err) < 0)
         return -1;
-    if (has_ended(out.trial->state)) {
+    if (trial_has_ended(out.trial->state)) {
         fprintf(cli->out, "Trial %d has ended already (%s); nothing was changed\n", id,
                 state_text(&wire_enum_trial_state, (int32_t)out.trial->state));
         return 0;

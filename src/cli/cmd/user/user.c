@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/terminal/terminal.h"
+#include "common/base/utf8.h"
 
 int user_by_name(struct cli *cli, const char *name, const struct wire_user **ret, struct error *err)
 {
@@ -52,9 +53,7 @@ int user_check_new_password(struct cli *cli, const char *password, const char *u
 {
     if (password_check_for(password, user, err) < 0)
         return -1;
-    size_t n = 0, min = least_length(cli);
-    for (const char *c = password; *c; c++) /* characters of UTF-8 */
-        n += ((unsigned char)*c & 0xc0) != 0x80;
+    size_t n = utf8_count(password), min = least_length(cli);
     if (n >= min)
         return 0;
     return error_set(err, ERR_INVALID, "the password has %zu characters, this master asks for %zu or more", n, min);

@@ -25,7 +25,7 @@ static int fake_usage(const struct gpu *g, struct gpu_usage *ret, struct error *
 /* The first GPU fails at the fourth check. */
 static int fake_health(const struct gpu *g, struct gpu_health *h, struct error *err)
 {
-    if (!h->begun) /* it begins with the errors that the GPU had when it was found */
+    if (!h->begun) /* the health begins with the errors that the GPU had when it was found */
         assert_int_equal(h->errors, g->errors);
     h->begun = true;
     return g->index == 0 && checks == 4 ? error_set(err, ERR_PRECONDITION, "its driver reported Xid 79") : 0;
@@ -47,7 +47,7 @@ static void on_change(void *ctx)
     const char *first = gpu_watch_trouble(watch, 0, &first_us), *second = gpu_watch_trouble(watch, 1, &second_us);
     assert_true(!first == !first_us && !second == !second_us);
     if (first && second)
-        assert_true(first_us > second_us); /* it came later */
+        assert_true(first_us > second_us); /* the trouble of the first GPU came later */
     snprintf(changes + n, sizeof(changes) - n, "%d%d [%s] [%s]\n", gpu_watch_is_lost(watch, 0),
              gpu_watch_is_lost(watch, 1), first ? first : "", second ? second : "");
 }

@@ -4,6 +4,7 @@
 
 #include "agent/python/installer.h"
 #include "common/base/cleanup.h"
+#include "common/base/utf8.h"
 
 static const char *const files[] = {"/c/k/work/requirements-1.txt"};
 
@@ -150,6 +151,17 @@ static void test_explain__names_the_cause_and_what_to_do(void **state)
     check_explained("", "", "pip failed");
 }
 
+static void test_explain__cuts_a_long_line_between_two_characters(void **state)
+{
+    cleanup_strbuf struct strbuf output = STRBUF_INIT, text = STRBUF_INIT;
+    struct python_settings s = settings();
+    struct installer_job j = job(&s, NULL);
+    strbuf_addf(&output, "error: %0399d\xc3\xbc and so on\n", 0);
+    installer_explain(&j, strbuf_str(&output), &text);
+    assert_int_equal(utf8_check(text.s, text.n), text.n);
+    assert_non_null(strstr(text.s, "000; see the lines above"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -159,6 +171,7 @@ int main(void)
         cmocka_unit_test(test_environment__has_the_index_and_nothing_of_the_agent),
         cmocka_unit_test(test_passwords__are_hidden_in_every_address_of_a_line),
         cmocka_unit_test(test_explain__names_the_cause_and_what_to_do),
+        cmocka_unit_test(test_explain__cuts_a_long_line_between_two_characters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

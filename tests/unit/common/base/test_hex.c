@@ -15,6 +15,17 @@ static void test_hex__writes_two_digits_for_each_byte(void **state)
     assert_string_equal(hex_in_arena("\x12\xfe", 2, &a), "12fe");
 }
 
+static void test_hex__reads_a_digit_of_either_case(void **state)
+{
+    static const char digits[] = "0123456789abcdef", more[] = "ABCDEF", none[] = "/:@G`g \x10";
+    for (int i = 0; i < 16; i++)
+        assert_int_equal(hex_digit(digits[i]), i);
+    for (int i = 0; i < 6; i++)
+        assert_int_equal(hex_digit(more[i]), 10 + i);
+    for (const char *c = none; *c; c++)
+        assert_int_equal(hex_digit(*c), -1);
+}
+
 static void test_uuid__has_its_version_and_its_variant_and_else_what_is_random(void **state)
 {
     char text[UUID_TEXT_MAX];
@@ -35,6 +46,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hex__writes_two_digits_for_each_byte),
+        cmocka_unit_test(test_hex__reads_a_digit_of_either_case),
         cmocka_unit_test(test_uuid__has_its_version_and_its_variant_and_else_what_is_random),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

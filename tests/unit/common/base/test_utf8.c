@@ -68,6 +68,23 @@ static void test_utf8__the_form_of_u0000_becomes_a_zero_byte(void **state)
                  3);
 }
 
+static void test_utf8__counts_characters_and_not_bytes(void **state)
+{
+    assert_int_equal(utf8_count(""), 0);
+    assert_int_equal(utf8_count("abc"), 3);
+    assert_int_equal(utf8_count("\xc3\xbc \xe2\x82\xac \xf0\x9f\x98\x80"), 5);
+}
+
+static void test_utf8__a_text_is_cut_between_two_characters(void **state)
+{
+    static const char text[] = "a\xe2\x82\xac\xf0\x9f\x98\x80"; /* of 1, 3 and 4 bytes */
+    static const size_t kept[] = {0, 1, 1, 1, 4, 4, 4, 4, 8, 8};
+    for (size_t max = 0; max < sizeof(kept) / sizeof(*kept); max++)
+        assert_int_equal(utf8_cut(text, strlen(text), max), kept[max]);
+    assert_int_equal(utf8_cut("\xc3\xbc", 2, 1), 0);
+    assert_int_equal(utf8_cut("", 0, 0), 0);
+}
+
 static void test_find_control__finds_the_first_one(void **state)
 {
     const char *text = "a\tb\n", *del = "ab\x7f";
@@ -84,6 +101,8 @@ int main(void)
         cmocka_unit_test(test_utf8__every_code_point_comes_back_as_one_sequence),
         cmocka_unit_test(test_utf8__finds_the_first_bad_byte),
         cmocka_unit_test(test_utf8__the_form_of_u0000_becomes_a_zero_byte),
+        cmocka_unit_test(test_utf8__counts_characters_and_not_bytes),
+        cmocka_unit_test(test_utf8__a_text_is_cut_between_two_characters),
         cmocka_unit_test(test_find_control__finds_the_first_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -125,7 +125,7 @@ static void test_files__tree_remove_takes_all_below_and_follows_no_link(void **s
     assert_int_equal(file_write(link, "x", 1, 0600, NULL), 0);
     snprintf(link, sizeof(link), "%s/link", path);
     assert_int_equal(symlink(kept, link), 0);
-    assert_int_equal(chmod(path, 0), 0); /* its owner may have done that */
+    assert_int_equal(chmod(path, 0), 0); /* the directory's owner may have done that */
     snprintf(path, sizeof(path), "%s/tree", dir);
     assert_int_equal(tree_remove(path, NULL), 0);
     assert_int_equal(mode_of(path), -1);

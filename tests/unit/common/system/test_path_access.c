@@ -55,7 +55,7 @@ static void test_owner_group_and_others__each_have_their_bits(void **state)
         {0775, STRANGER, 0, PATH_MAY_WRITE},
         {0707, STRANGER, 0, PATH_DENIED}, /* the group's bits come before those of others */
         {0577, 0, STRANGER, PATH_DENIED},
-        {0775, STRANGER, STRANGER, PATH_UNKNOWN}, /* it may be of the group besides its own */
+        {0775, STRANGER, STRANGER, PATH_UNKNOWN}, /* the account may be of the group besides its own */
         {0775, STRANGER, (gid_t)-1, PATH_UNKNOWN},
         {0755, STRANGER, (gid_t)-1, PATH_DENIED},
     };

@@ -67,7 +67,7 @@ static void test_process__a_zombie_has_ended(void **state)
     assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
     assert_false(process_find(pid, &p));
     assert_false(process_alive(pid));
-    assert_int_equal(waitpid(pid, NULL, WNOHANG), -1); /* it has been taken by then */
+    assert_int_equal(waitpid(pid, NULL, WNOHANG), -1); /* the status has been taken by then */
 }
 
 /* A process that ends loses its arguments, by which it is found, a moment before it is a zombie. Its parent waits for

@@ -190,7 +190,7 @@ static void test_taskspec__of_an_older_agent_is_read(void **state)
     struct arena a = ARENA_INIT;
     struct taskspec got;
     taskspec_encode(&s, &out);
-    out.n -= 3 * sizeof(uint32_t); /* it ended before the commands, of which there are none here */
+    out.n -= 3 * sizeof(uint32_t); /* the text ended before the commands, of which there are none here */
     out.s[3] = '5';
     assert_int_equal(taskspec_decode(out.s, out.n, &a, &got, NULL), 0);
     assert_true(got.shm_bytes == 5 && !taskspec_has_command(&got) && taskspec_is_in_container(&got));

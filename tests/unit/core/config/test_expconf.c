@@ -449,7 +449,7 @@ static void test_expconf__a_template_is_part_of_a_configuration(void **state)
         {"{}", NULL},
         {"hyperparameters: {lr: {type: double, maxval: 1}}\nsearcher: {max_trials: 4}\nbind_mounts: [{read_only: true}]",
          NULL},
-        {"idle_timeout: 30m\nresources: {slots: 2}", NULL}, /* this is a template for tasks */
+        {"idle_timeout: 30m\nresources: {slots: 2}", NULL}, /* a template for tasks */
         {"idle_timeout: 30m\nresources: {slots: x}",
          "<template>.resources.slots: expected a whole number, found a text: \"x\""},
         {"[1]", "template 't' must hold a configuration: keys and values"},

@@ -33,7 +33,7 @@ static void test_gather__late_callers_get_the_result_and_new_ones_a_new_round(vo
     gather_release(&g);
 }
 
-/* Its answer was lost; meanwhile the other peer has opened the next round. */
+/* The answer to b1 was lost; meanwhile peer a has opened the next round. */
 static void test_gather__a_peer_that_asks_again_late_does_not_join_the_next_round(void **state)
 {
     struct gather g = {0};

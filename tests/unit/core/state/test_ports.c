@@ -167,14 +167,14 @@ static void test_when_ports_are_gone__only_those_of_the_same_machine_are_avoided
     connect_agent(&f, "a1", "a");
     assert_int_equal(start_trial(&f, 1), 29400);
     assert_int_equal(start_trial(&f, 1), 29401);
-    connect_agent(&f, "a2", "a"); /* it is on the same machine, where no port below 32768 is left */
+    connect_agent(&f, "a2", "a"); /* a2 is on a1's machine, where no port below 32768 is left */
     assert_int_equal(start_trial(&f, 2), 32768);
     connect_agent(&f, "b", "b");
     assert_int_equal(start_trial(&f, 2), 29400);
     connect_agent(&f, "c", "c");
     connect_agent(&f, "d", "d");
     assert_int_equal(start_trial(&f, 4), 29400); /* the number is free on both machines */
-    connect_agent(&f, "e", "");                  /* its machine is not known, so it may be any of them */
+    connect_agent(&f, "e", "");                  /* e's machine is not known, so it may be any of them */
     assert_int_equal(start_trial(&f, 2), 29400);
     connect_agent(&f, "g", "g");
     assert_int_equal(start_trial(&f, 2), 29401);

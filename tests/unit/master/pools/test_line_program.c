@@ -88,7 +88,7 @@ static void test_line_program__one_that_ends_is_a_failure_with_its_last_words(vo
 {
     struct line_program *p = program_of(ANSWERING("echo out of luck >&2; exit 3"), 60);
     expect_failure(p, ERR_UNAVAILABLE, "sh ended with exit status 3 before it had answered: out of luck");
-    expect_failure(p, ERR_UNAVAILABLE, "exit status 3"); /* it was started again */
+    expect_failure(p, ERR_UNAVAILABLE, "exit status 3"); /* the program was started again */
     line_program_free(p);
 }
 

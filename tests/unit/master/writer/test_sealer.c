@@ -16,7 +16,7 @@ static struct world {
     pthread_mutex_t lock;
     int rows[2];                /* of "a" and "b" */
     bool left;                  /* an earlier master's */
-    int failing_looks, changes; /* that are to come */
+    int failing_looks, changes; /* how many of each are to come */
     char story[512];
 } world;
 

@@ -8,10 +8,10 @@
 #include "store/functions.h"
 
 enum kind {
-    WRITES,           /* its key */
+    WRITES,           /* the key of the job */
     FAILS_LATE,       /* a trial that is there already */
     REFUSES,          /* having looked */
-    WRITES_AND_FAILS, /* its key */
+    WRITES_AND_FAILS, /* the key of the job */
 };
 
 struct job {

@@ -336,7 +336,7 @@ static void test_http_fetch_start__runs_many_at_once(void **state)
         http_fetch_start(a.loop,
                          &(struct http_fetch){.method = "POST", .url = url, .body = body, .body_n = strlen(body)},
                          on_done, &a);
-        memset(url, 0, sizeof(url)); /* it was copied */
+        memset(url, 0, sizeof(url)); /* http_fetch_start() has copied the address and the body */
         memset(body, 0, sizeof(body));
     }
     assert_int_equal(a.done, 0);

@@ -713,7 +713,7 @@ static void test_http_stream__a_slow_reader_costs_no_more_than_128_kib(void **st
     start_server(&s, no_limits);
     int fd = raw_connect(s.port);
     raw_send(fd, GET("/stream"));
-    raw_read_exactly(fd, block, 100); /* it has begun; now the reader takes small sips */
+    raw_read_exactly(fd, block, 100); /* the stream has begun; now the reader takes small sips */
     size_t total = 100;
     ssize_t got;
     while (total < STREAM_BYTES && (got = recv(fd, block, sizeof(block), 0)) > 0)

@@ -75,7 +75,7 @@ static void test_task__comes_back_with_what_core_and_request_wrote(void **state)
     assert_int_equal(open[0].queue_position, T0 + 5);
     assert_int_equal(open[0].idle_timeout_us, 60000000);
     assert_int_equal(open[0].max_time_us, 7200000000);
-    assert_string_equal(open[0].description, "t1"); /* it never changes */
+    assert_string_equal(open[0].description, "t1"); /* a description never changes */
     FAILS(f, ERR_NOT_FOUND, "task 't2'", store_launched_task_get(f->st, "t2", &f->a, &t, &f->err));
 }
 

@@ -92,7 +92,7 @@ static void test_checkpoint__stays_with_the_trial_that_reported_it_first(void **
     assert_int_equal(c.steps_completed, 10);
     assert_string_equal(c.resources, "{\"x\":3}");
     assert_counters(f, 1, 3);
-    put(f, "a", 10, "COMPLETED", "{\"x\":4}"); /* its own trial reports it again */
+    put(f, "a", 10, "COMPLETED", "{\"x\":4}"); /* the checkpoint's own trial reports it again */
     assert_counters(f, 1, 4);
     OK(f, store_checkpoint_owner(f->st, "a", &f->a, &owner, &found, &f->err));
     assert_true(found && owner.trial_id == 1 && owner.experiment_id == 1 && owner.user_id == 1);

@@ -234,7 +234,7 @@ static void test_summary__counts_sums_and_bounds(void **state)
     struct fixture *f = *state;
     add(f, 1, "training", 1, "{\"x\":4,\"s\":\"hello\",\"when\":\"2026-01-02T03:04:05Z\",\"b\":true}");
     add(f, 1, "training", 3, "{\"x\":-1,\"s\":\"world\"}");
-    add(f, 1, "training", 2, "{\"x\":9}"); /* it is reported late, and is not the last step */
+    add(f, 1, "training", 2, "{\"x\":9}"); /* step 2 is reported late, and is not the last step */
     assert_string_equal(
         summary(f),
         "{\"avg_metrics\":{"

@@ -1,7 +1,7 @@
 declare module "virtual:documents" {
   export interface Document {
     group: string;
-    /** its path below docs/, without its ending: "reference/searchers" */
+    /** the document's path below docs/, without its ending: "reference/searchers" */
     name: string;
     title: string;
     url: string;

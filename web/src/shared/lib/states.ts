@@ -2,7 +2,7 @@
 const LIVE = new Set(["STATE_ACTIVE", "STATE_QUEUED", "STATE_PULLING", "STATE_STARTING", "STATE_RUNNING"]);
 const ENDED = new Set(["STATE_COMPLETED", "STATE_CANCELED", "STATE_ERROR", "STATE_DELETED", "STATE_DELETE_FAILED"]);
 
-/** It runs, or will when there are slots. */
+/** Whether the experiment or trial runs, or will when there are slots. */
 export const isLive = (state: string) => LIVE.has(state);
 export const hasEnded = (state: string) => ENDED.has(state);
 
