@@ -67,6 +67,20 @@ static void make_hello(void *ctx, struct arena *arena, struct wire_link_agent_he
     ret->isolation_gap = a->isolation_gap;
     ret->cpus = a->offered_cpus;
     ret->memory_bytes = a->offered_memory_bytes;
+    ret->tells_use = true;
+}
+
+static void on_use(void *ctx, const struct use_watch_report *report, size_t n)
+{
+    struct agent *a = ctx;
+    cleanup_arena struct arena arena = ARENA_INIT;
+    struct wire_link_task_use *task = arena_array(&arena, struct wire_link_task_use, n);
+    for (size_t i = 0; i < n; i++)
+        task[i] = (struct wire_link_task_use){.container_id = report[i].container_id,
+                                              .idle_ms = report[i].idle_us / 1000,
+                                              .problem = report[i].problem};
+    struct wire_link_slots_use use = {.tasks = task, .tasks_n = n};
+    link_send(a->link, &(struct wire_link_agent_message){.use = &use});
 }
 
 static const struct wire_link_expected_task *expectation_of_task(const struct wire_link_master_hello *h,
@@ -391,6 +405,7 @@ static int set_up(struct agent *a, struct error *err)
     if (a->slots.maker)
         a->gpu_watch = gpu_watch_new(a->loop, a->pool, a->slots.maker, a->slots.gpu, a->slots.gpu_n, GPU_WATCH_US,
                                      on_gpus_changed, a);
+    a->use_watch = use_watch_new(a->loop, a->sampler, a->slots.maker, "/proc", on_use, a);
     a->streams = agent_streams_new(a);
     a->link = link_new(a->loop, c, &link);
     if (find_tasks(a, err) < 0)
@@ -447,6 +462,7 @@ void agent_free(struct agent *a)
     container_leftovers_free(a->leftovers);
     while (a->tasks)
         task_forget(a->tasks);
+    use_watch_free(a->use_watch);
     environment_jobs_release();
     agent_streams_free(a->streams);
     link_free(a->link);

@@ -14,6 +14,7 @@
 #include "agent/link.h"
 #include "agent/machine/gpu_watch.h"
 #include "agent/machine/slots.h"
+#include "agent/machine/use_watch.h"
 #include "agent/task/runtime.h"
 #include "common/base/arena.h"
 #include "common/base/error.h"
@@ -44,6 +45,7 @@ struct agent {
     int64_t offered_memory_bytes;
     struct cgroup_home cgroups;  /* the cgroups below which each task gets its own */
     struct gpu_watch *gpu_watch; /* NULL without GPUs */
+    struct use_watch *use_watch; /* of the slots of tasks of which the master wants to know it */
     bool gpus_untold;            /* a GPU has changed since the last hello, and the link was not up yet */
     struct task *tasks;          /* hash table by container id */
     int lock_fd;

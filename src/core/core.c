@@ -16,6 +16,7 @@
 #include "core/resources/pools.h"
 #include "core/resources/quotas.h"
 #include "core/resources/rm.h"
+#include "core/resources/slot_use.h"
 #include "core/restore.h"
 #include "core/state/ids.h"
 #include "core/state/objects.h"
@@ -215,6 +216,9 @@ static int dispatch_event(struct core *c, const struct core_event *ev, struct er
         return 0;
     case CORE_AGENT_DEVICES:
         agent_devices_changed(c, ev);
+        return 0;
+    case CORE_AGENT_USE:
+        slot_use_told(c, ev);
         return 0;
     case CORE_CONTAINER_CHANGED:
         agent_container_changed(c, ev->container.agent_id, &ev->container.report);

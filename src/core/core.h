@@ -72,6 +72,7 @@ struct core_experiment_spec {
     int32_t max_restarts;
     int32_t preemption_timeout_s;
     int64_t max_time_us; /* how long one run of a trial may take; 0: no limit */
+    int64_t max_idle_us; /* how long the slots of a trial may go unused; 0: no limit */
     uint32_t seed;       /* experiment_seed */
     bool has_log_retention;
     int32_t log_retention_days;        /* -1: for ever */
@@ -105,6 +106,7 @@ struct core_task_spec {
     double weight;
     int64_t idle_timeout_us; /* 0: the task may be idle for ever */
     int64_t max_time_us;     /* 0: the task may run for ever */
+    int64_t max_idle_us;     /* how long its slots may go unused; 0: for ever */
     /* The members from here on belong to generic tasks. */
     bool no_pause;
     int32_t preemption_timeout_s;
@@ -203,6 +205,7 @@ enum core_event_type {
     CORE_AGENT_CONNECTED,
     CORE_AGENT_DISCONNECTED,
     CORE_AGENT_DEVICES,
+    CORE_AGENT_USE,
     CORE_CONTAINER_CHANGED,
     CORE_INSTANCES_LISTED,
     /* what tasks say */
@@ -240,6 +243,17 @@ struct core_device_trouble {
     int32_t id;
     const char *reason;
     int64_t since_us; /* by the agent's clock; later failures have later times */
+};
+
+/* The slots of a container are in use while one of its GPUs is as busy as this, or, if its slots are no GPUs, while its
+ * processes take as much of one core. */
+enum { CORE_USE_PERCENT = 2 };
+
+/* How long the slots of a container have not been in use, as its agent has measured it. */
+struct core_slots_use {
+    const char *container_id;
+    int64_t idle_us;
+    const char *problem; /* why the agent cannot measure it; NULL or "": it can */
 };
 
 /* What an agent says about one container. */
@@ -369,6 +383,7 @@ struct core_event {
             size_t device_n;
             /* the cores and the memory that the agent has for tasks which ask for some; nothing: it does not say */
             struct sched_needs has;
+            bool tells_use; /* the agent tells for how long slots are not in use, where it is asked to */
             /* all containers that the agent still knows, also those that have exited */
             const struct core_container_report *container;
             size_t container_n;
@@ -383,6 +398,11 @@ struct core_event {
             const struct core_device_trouble *trouble; /* as in `agent` */
             size_t trouble_n;
         } devices; /* CORE_AGENT_DEVICES */
+        struct {
+            const char *agent_id;
+            const struct core_slots_use *slots;
+            size_t n;
+        } use; /* CORE_AGENT_USE */
         struct {
             const char *agent_id;
             struct core_container_report report;
@@ -497,6 +517,8 @@ struct core_start {
     int32_t port[CORE_PORTS];
     int32_t preemption_timeout_s;
     int32_t slots; /* the slots of the whole allocation */
+    /* how often the agent is to tell for how long the container's slots have not been in use; 0: never */
+    int64_t tell_use_every_us;
 };
 
 enum core_wake {

@@ -323,6 +323,17 @@ static enum wire_task_type task_type(const struct core_start *s)
     return (enum wire_task_type)type;
 }
 
+/* What the agent is to tell of the use of the task's slots; NULL: nothing. */
+static const struct wire_link_watch_use *watch_use(const struct core_start *s, struct arena *a)
+{
+    if (s->tell_use_every_us == 0)
+        return NULL;
+    struct wire_link_watch_use *w = arena_new(a, struct wire_link_watch_use);
+    *w = (struct wire_link_watch_use){.every_ms = (int32_t)(s->tell_use_every_us / 1000),
+                                      .below_percent = CORE_USE_PERCENT};
+    return w;
+}
+
 /* Fills in what every task has. */
 static void fill_task(const struct start *st, const struct start_account *account, const struct env *env,
                       struct wire_link_start_task *t, struct arena *a)
@@ -343,6 +354,7 @@ static void fill_task(const struct start *st, const struct start_account *accoun
                                                             FILES_MAX + TASK_PROGRAM_FILES),
                                        .rendezvous = s->trial_id != 0,
                                        .preemption_timeout_s = s->preemption_timeout_s,
+                                       .watch_use = watch_use(s, a),
                                        .isolated = strcmp(config_str(st->m->config, "security.task_isolation"),
                                                           "required") == 0};
 }

@@ -84,6 +84,12 @@ OUT_OF_RANGE = {
     "a trouble whose reason has no end": {"devices": {"troubles": [{"id": 0, "reason": "x" * 100_000, "sinceUs": "5"}]}},
     "a trouble that writes lines of its own": {"devices": {"troubles": [{"id": 0, "reason": "a\nb", "sinceUs": "5"}]}},
     "a trouble after the end of time": {"devices": {"troubles": [{"id": 0, "reason": "x", "sinceUs": str(2**62)}]}},
+    "use of no container": {"use": {"tasks": [{"containerId": "", "idleMs": "5"}]}},
+    "use of tasks without end": {"use": {"tasks": [{"containerId": "c", "idleMs": "5"}] * 100_000}},
+    "idle for longer than time": {"use": {"tasks": [{"containerId": "c", "idleMs": str(2**62)}]}},
+    "idle for less than no time": {"use": {"tasks": [{"containerId": "c", "idleMs": "-1"}]}},
+    "a problem that writes lines of its own": {"use": {"tasks": [{"containerId": "c", "problem": "a\nb"}]}},
+    "a problem without end": {"use": {"tasks": [{"containerId": "c", "problem": "x" * 10_000}]}},
     "metrics of no container": {"metrics": {"containerId": "", "group": "cpu", "metrics": {}}},
 }
 

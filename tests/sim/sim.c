@@ -79,6 +79,12 @@ static struct sim_container *new_container(struct sim_agent *a)
     return NULL;
 }
 
+static void set_if_sooner(int64_t *next, int64_t candidate)
+{
+    if (candidate != 0 && (*next == 0 || candidate < *next))
+        *next = candidate;
+}
+
 static struct core *new_core(struct sim *sim)
 {
     const struct core_pool_opts pool[] = {sim->pool, sim->other_pool};
@@ -208,6 +214,7 @@ static void start_container(struct sim *sim, struct sim_agent *a, const struct c
                                 .run_id = s->run_id,
                                 .steps = s->steps_completed,
                                 .device_n = (int)s->device_n,
+                                .tell_use_every_us = a->old ? 0 : s->tell_use_every_us,
                                 .tick_us = sim->now_us + 10 * MS};
     memcpy(k->id, s->container_id, strlen(s->container_id));
     memcpy(k->allocation_id, s->allocation_id, strlen(s->allocation_id));
@@ -449,9 +456,13 @@ static void connect_agent(struct sim *sim, struct sim_agent *a)
 {
     struct core_device device[CORE_DEVICES_MAX];
     struct core_container_report report[SIM_CONTAINERS];
-    struct core_event ev = {
-        .type = CORE_AGENT_CONNECTED,
-        .agent = {.agent_id = a->id, .pool = a->pool, .device = device, .has = a->has, .container = report}};
+    struct core_event ev = {.type = CORE_AGENT_CONNECTED,
+                            .agent = {.agent_id = a->id,
+                                      .pool = a->pool,
+                                      .device = device,
+                                      .has = a->has,
+                                      .tells_use = !a->old,
+                                      .container = report}};
     if (!sim->core)
         return;
     for (int i = 0; i < a->slots; i++)
@@ -471,6 +482,14 @@ void sim_add_agent(struct sim *sim, const char *id, int slots)
 {
     struct sim_agent *a = &sim->agent[sim->agent_n++];
     *a = (struct sim_agent){.slots = slots};
+    memcpy(a->id, id, strlen(id));
+    connect_agent(sim, a);
+}
+
+void sim_add_old_agent(struct sim *sim, const char *id, int slots)
+{
+    struct sim_agent *a = &sim->agent[sim->agent_n++];
+    *a = (struct sim_agent){.slots = slots, .old = true};
     memcpy(a->id, id, strlen(id));
     connect_agent(sim, a);
 }
@@ -513,6 +532,35 @@ void sim_agent_power_cut(struct sim *sim, const char *id, int64_t ms)
 static void send_state(struct sim *sim, struct sim_agent *a, const struct sim_container *k)
 {
     struct core_event ev = {.type = CORE_CONTAINER_CHANGED, .container = {.agent_id = a->id, .report = report_of(k)}};
+    if (a->connected)
+        sim_step(sim, &ev, NULL);
+}
+
+static bool is_watched(const struct sim_container *k)
+{
+    return k->used && k->state == CONTAINER_RUNNING && k->tell_use_every_us > 0;
+}
+
+/* Plans when the agent tells whether slots are used: as often as the most demanding of its tasks needs it. */
+static void plan_use(struct sim *sim, struct sim_agent *a)
+{
+    int64_t every_us = 0;
+    for (int i = 0; i < SIM_CONTAINERS; i++)
+        if (is_watched(&a->container[i]))
+            set_if_sooner(&every_us, a->container[i].tell_use_every_us);
+    a->tell_use_us = every_us > 0 ? sim->now_us + every_us : 0;
+}
+
+static void tell_use(struct sim *sim, struct sim_agent *a)
+{
+    struct core_slots_use use[SIM_CONTAINERS];
+    struct core_event ev = {.type = CORE_AGENT_USE, .use = {.agent_id = a->id, .slots = use}};
+    for (int i = 0; i < SIM_CONTAINERS; i++)
+        if (is_watched(&a->container[i]))
+            use[ev.use.n++] = (struct core_slots_use){.container_id = a->container[i].id,
+                                                      .idle_us = a->busy ? 0 : sim->now_us - a->container[i].used_us,
+                                                      .problem = a->blind ? "it is blind" : ""};
+    plan_use(sim, a);
     if (a->connected)
         sim_step(sim, &ev, NULL);
 }
@@ -588,6 +636,8 @@ static void launch_program(struct sim *sim, struct sim_agent *a, struct sim_cont
         return;
     }
     k->state = CONTAINER_RUNNING;
+    k->used_us = sim->now_us;
+    plan_use(sim, a);
     if (k->launched > 0) {
         launch_task_program(sim, a, k);
         return;
@@ -601,6 +651,7 @@ static void work_program(struct sim *sim, struct sim_agent *a, struct sim_contai
 {
     k->steps++;
     k->own_steps++;
+    k->used_us = sim->now_us;
     bool may_fail = b->fail_trial == 0 || b->fail_trial == k->trial_id;
     if (may_fail && k->run_id <= b->fail_runs && k->own_steps >= b->fail_step)
         task_exits(sim, a, k, EXIT_FAILED, 1);
@@ -657,6 +708,12 @@ static void follow_operations(struct sim *sim, struct sim_container *k, const st
         call_core(sim, k, &ev); /* the task then looks for its next operation */
 }
 
+static bool rests(const struct sim *sim, const struct sim_container *k, const struct sim_experiment *b)
+{
+    return b->rest_after > 0 && k->own_steps == b->rest_after &&
+           (b->rest_ms == 0 || sim->now_us - k->used_us < b->rest_ms * MS);
+}
+
 static void look_for_preemption(struct sim *sim, struct sim_container *k, const struct sim_experiment *b)
 {
     if (!sim->core) {
@@ -664,7 +721,7 @@ static void look_for_preemption(struct sim *sim, struct sim_container *k, const 
         return;
     }
     bool preempt = !b->deaf && core_preemption(sim->core, k->allocation_id) == CORE_ANSWER_YES;
-    go_to(sim, k, preempt ? TASK_ACK : TASK_WORK, preempt ? 0 : 100);
+    go_to(sim, k, preempt ? TASK_ACK : rests(sim, k, b) ? TASK_LOOK : TASK_WORK, preempt ? 0 : 100);
 }
 
 static void acknowledge_preemption(struct sim *sim, struct sim_container *k)
@@ -805,6 +862,7 @@ int sim_create(struct sim *sim, const struct sim_experiment *x)
         .max_slots = -1,
         .max_restarts = x->max_restarts,
         .max_time_us = x->max_time_ms * MS,
+        .max_idle_us = x->max_idle_ms * MS,
         .preemption_timeout_s = x->preemption_timeout_s > 0 ? x->preemption_timeout_s : 3600,
         .seed = 42,
         .searcher = x->searcher ? x->searcher : "{\"name\": \"single\"}",
@@ -841,6 +899,7 @@ int sim_launch(struct sim *sim, const struct sim_task *t, struct error *err)
                                         .weight = 1,
                                         .idle_timeout_us = t->idle_timeout_ms * MS,
                                         .max_time_us = t->max_time_ms * MS,
+                                        .max_idle_us = t->max_idle_ms * MS,
                                         .no_pause = t->no_pause,
                                         .preemption_timeout_s = t->preemption_timeout_s > 0 ? t->preemption_timeout_s
                                                                                             : 3600,
@@ -916,12 +975,6 @@ void sim_forget_searcher(struct sim *sim, int experiment_id)
 
 /* ---- time -------------------------------------------------------------------------------------------------------- */
 
-static void set_if_sooner(int64_t *next, int64_t candidate)
-{
-    if (candidate != 0 && (*next == 0 || candidate < *next))
-        *next = candidate;
-}
-
 static int64_t next_event_us(const struct sim *sim)
 {
     int64_t next = 0;
@@ -930,6 +983,7 @@ static int64_t next_event_us(const struct sim *sim)
     set_if_sooner(&next, sim->provider.due_us);
     for (int i = 0; i < sim->agent_n; i++) {
         set_if_sooner(&next, sim->agent[i].back_us);
+        set_if_sooner(&next, sim->agent[i].tell_use_us);
         for (int k = 0; k < SIM_CONTAINERS; k++)
             if (sim->agent[i].container[k].used)
                 set_if_sooner(&next, sim->agent[i].container[k].tick_us);
@@ -951,6 +1005,8 @@ static void run_agent(struct sim *sim, struct sim_agent *a)
     for (int k = 0; k < SIM_CONTAINERS; k++)
         if (a->container[k].used && is_due(sim, a->container[k].tick_us))
             tick_container(sim, a, &a->container[k]);
+    if (is_due(sim, a->tell_use_us))
+        tell_use(sim, a);
 }
 
 static void run_due(struct sim *sim)

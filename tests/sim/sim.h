@@ -29,6 +29,9 @@ struct sim_experiment {
     const char *searcher; /* NULL: the searcher is single */
     bool paused;
     int max_time_ms; /* of a run; 0: no limit */
+    int max_idle_ms; /* how long its slots may go unused; 0: no limit */
+    int rest_after;  /* a run does nothing after so many steps of its own; 0: it always works … */
+    int rest_ms;     /* … for so long; 0: for ever */
     int steps;       /* the number of steps until the training is done */
     int fail_runs;   /* the first fail_runs runs of a trial … */
     int fail_step;   /* … fail with exit code 1 after so many steps of that run */
@@ -53,6 +56,7 @@ struct sim_task {
     int exit_code;
     int idle_timeout_ms; /* 0: it is not watched */
     int max_time_ms;     /* 0: no limit */
+    int max_idle_ms;     /* 0: no limit; its slots are never used */
     bool tells_ready;    /* the task's output says that it is ready as soon as it runs */
     /* of a generic task */
     bool saves; /* the task exits when it is preempted, after it has saved its state */
@@ -85,6 +89,8 @@ struct sim_container {
     enum exit_kind exit_kind;
     int exit_code;
     int64_t tick_us;
+    int64_t tell_use_every_us; /* 0: never */
+    int64_t used_us;           /* when its slots were last used */
 };
 
 enum sim_machine {
@@ -102,7 +108,11 @@ struct sim_agent {
     enum sim_machine machine;
     bool taken_back; /* the provider has given notice */
     int64_t launch_us;
-    int64_t back_us; /* when the agent connects again; 0: it is not planned to */
+    int64_t back_us;     /* when the agent connects again; 0: it is not planned to */
+    bool old;            /* the agent is of a version that does not tell whether slots are used */
+    bool blind;          /* the agent cannot tell whether slots are used */
+    bool busy;           /* all slots of the agent are used, whatever the tasks do */
+    int64_t tell_use_us; /* when the agent tells next whether slots are used; 0: no task needs that */
     const char *pool;
     struct sim_container container[SIM_CONTAINERS];
 };
@@ -165,6 +175,7 @@ void sim_add_other_pool(struct sim *sim); /* adds a pool called "other"; to be c
 void sim_tell(struct sim *sim, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void sim_set_sched(struct sim *sim, const struct sched_opts *opts); /* to be called before anything else happens */
 void sim_add_agent(struct sim *sim, const char *id, int slots); /* the agent does not say what else its machine has */
+void sim_add_old_agent(struct sim *sim, const char *id, int slots); /* the agent does not tell whether slots are used */
 void sim_add_machine(struct sim *sim, const char *id, int slots, int cores, int64_t memory_bytes);
 void sim_add_other_agent(struct sim *sim, const char *id, int slots); /* adds an agent to the other pool */
 /* The connection breaks for so long; tasks go on running. */

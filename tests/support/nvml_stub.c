@@ -7,13 +7,14 @@
  *   xid=X            the driver reports this Xid of GPU 1, once
  *   ecc=N            GPU 1 has so many uncorrected errors when it is asked for the second time
  *   degrees=N        how hot GPU 1 is; at 95 GPUs switch themselves off
+ *   busy=N           how busy all GPUs are, in percent (default 42); instances do not tell
  *
  * Built with -DOLD it lacks functions that the agent needs; built with -DNO_MIG it lacks only those of MIG. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SUCCESS = 0, INVALID = 2, NO_DRIVER = 9, TIMEOUT = 10, LOST = 15 };
+enum { SUCCESS = 0, INVALID = 2, NOT_SUPPORTED = 3, NO_DRIVER = 9, TIMEOUT = 10, LOST = 15 };
 
 struct memory {
     unsigned long long total, free, used;
@@ -108,7 +109,9 @@ int nvmlDeviceGetMemoryInfo(void *device, struct memory *m)
 #ifndef OLD
 int nvmlDeviceGetUtilizationRates(void *device, struct utilization *u)
 {
-    *u = (struct utilization){.gpu = 42};
+    if (instance_of(device) > 0)
+        return NOT_SUPPORTED;
+    *u = (struct utilization){.gpu = (unsigned)stub_setting("busy", 42)};
     return answer_of(device);
 }
 #endif

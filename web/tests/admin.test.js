@@ -81,7 +81,7 @@ test("a policy is checked while it is typed; of experiments also what it sets", 
   const lines = (text, of = true) => checkPolicy(text, of).mistakes.map((m) => `${m.line} ${m.text}`);
   assert.deepEqual(lines("constraints:\n  resources: {max_slots: 8}\n  priority_limit: 10\ninvariant_config:\n  max_restarts: 3\n"), []);
   assert.deepEqual(lines("invariant_config:\n  resources:\n    shm_size: 4294967296\n"), []);
-  assert.deepEqual(lines("constraints:\n  resources: {max_slots: 8, max_time: 24h}\n", false), []);
+  assert.deepEqual(lines("constraints:\n  resources: {max_slots: 8, max_time: 24h, max_idle_time: 30m}\n", false), []);
   const [limit] = lines("constraints:\n  priority_limit: 100\n");
   assert.match(limit, /^2 constraints\.priority_limit/);
   assert.match(lines("constraint:\n  priority_limit: 1\n")[0], /^1 There is no key constraint/);

@@ -22,6 +22,7 @@ struct gpu {
 };
 
 struct gpu_usage {
+    bool busy_known; /* false: the GPU does not tell how busy it is, as an instance of a card that is cut (MIG) */
     unsigned busy_percent;
     uint64_t memory_bytes;
 };

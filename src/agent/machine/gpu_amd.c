@@ -114,7 +114,7 @@ static int amd_usage(const struct gpu *g, struct gpu_usage *ret, struct error *e
     int code = rsmi.memory_used(device, RSMI_MEMORY_VRAM, &u.memory_bytes);
     if (code != RSMI_SUCCESS)
         return set_amd_error(err, code, g->uuid);
-    rsmi.busy(device, &u.busy_percent);
+    u.busy_known = rsmi.busy(device, &u.busy_percent) == RSMI_SUCCESS;
     *ret = u;
     return 0;
 }

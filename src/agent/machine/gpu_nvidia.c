@@ -214,8 +214,8 @@ static int nvidia_usage(const struct gpu *g, struct gpu_usage *ret, struct error
     int code = nvml.memory(g->handle, &m);
     if (code != NVML_SUCCESS)
         return set_nvidia_error(err, code, g->uuid);
-    nvml.utilization(g->handle, &u);
-    *ret = (struct gpu_usage){.busy_percent = u.gpu, .memory_bytes = m.used};
+    bool known = nvml.utilization(g->handle, &u) == NVML_SUCCESS;
+    *ret = (struct gpu_usage){.busy_known = known, .busy_percent = u.gpu, .memory_bytes = m.used};
     return 0;
 }
 

@@ -17,7 +17,6 @@
 
 #define FILE_MAX (1 << 20)
 #define SECTOR_BYTES 512
-#define PROCESSES_MAX 16384 /* processes of the machine that are read at most */
 
 static bool read_below(const char *root, const char *name, struct strbuf *ret)
 {
@@ -102,7 +101,7 @@ static void read_network(const char *proc, struct host_counters *ret)
 
 struct process {
     struct procstat stat;
-    bool counted;
+    struct task_counters *task; /* the task that it belongs to; NULL: none, as far as is known yet */
 };
 
 static size_t list_processes(const char *proc, struct process *list, size_t max)
@@ -125,28 +124,46 @@ static int by_pid(const void *a, const void *b)
     return (x->stat.pid > y->stat.pid) - (x->stat.pid < y->stat.pid);
 }
 
-/* Adds up the task's processes. All processes of the machine are read, because the kernel lists children thread by
+static struct process *find_process(pid_t pid, struct process *list, size_t n)
+{
+    const struct process key = {.stat.pid = pid};
+    return bsearch(&key, list, n, sizeof(*list), by_pid);
+}
+
+static void count_process(struct process *p, struct task_counters *task)
+{
+    p->task = task;
+    task->ticks += p->stat.cpu_ticks;
+    task->memory += p->stat.pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Adds up the tasks' processes. All processes of the machine are read, because the kernel lists children thread by
  * thread, which costs more for the many threads of a rank. Parents come before their children nearly always, so one or
  * two rounds are enough. */
-static void read_task(const char *proc, pid_t supervisor, struct host_counters *ret)
+bool host_counters_read_tasks(const char *proc, struct task_counters *task, size_t task_n)
 {
     cleanup_arena struct arena a = ARENA_INIT;
     struct process *list = arena_array(&a, struct process, PROCESSES_MAX);
     size_t n = list_processes(proc, list, PROCESSES_MAX);
     qsort(list, n, sizeof(*list), by_pid);
-    bool more = true;
-    while (more) {
+    for (size_t i = 0; i < task_n; i++) {
+        struct process *p = find_process(task[i].supervisor, list, n);
+        task[i].ticks = task[i].memory = 0;
+        task[i].found = p && !p->task;
+        if (task[i].found)
+            count_process(p, &task[i]);
+    }
+    for (bool more = true; more;) {
         more = false;
         for (struct process *p = list; p < list + n; p++) {
-            const struct process key = {.stat.pid = p->stat.parent};
-            const struct process *parent = p->counted ? NULL : bsearch(&key, list, n, sizeof(*list), by_pid);
-            if (p->counted || (p->stat.pid != supervisor && !(parent && parent->counted)))
+            const struct process *parent = p->task ? NULL : find_process(p->stat.parent, list, n);
+            if (!parent || !parent->task)
                 continue;
-            p->counted = more = true;
-            ret->task_ticks += p->stat.cpu_ticks;
-            ret->task_memory += p->stat.pages * (uint64_t)sysconf(_SC_PAGESIZE);
+            count_process(p, parent->task);
+            more = true;
         }
     }
+    return n < PROCESSES_MAX;
 }
 
 void host_counters_read(const struct host_roots *roots, pid_t supervisor, struct host_counters *ret)
@@ -156,6 +173,9 @@ void host_counters_read(const struct host_roots *roots, pid_t supervisor, struct
     read_memory(roots->proc, ret);
     read_disks(roots, ret);
     read_network(roots->proc, ret);
+    struct task_counters task = {.supervisor = supervisor};
     if (supervisor > 0)
-        read_task(roots->proc, supervisor, ret);
+        host_counters_read_tasks(roots->proc, &task, 1);
+    ret->task_ticks = task.ticks;
+    ret->task_memory = task.memory;
 }

@@ -3,8 +3,12 @@
 #ifndef DET_AGENT_MACHINE_HOST_COUNTERS_H
 #define DET_AGENT_MACHINE_HOST_COUNTERS_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+enum { PROCESSES_MAX = 16384 }; /* processes of the machine that are read at most */
 
 struct host_counters {
     int64_t at_us;                /* monotonic */
@@ -20,6 +24,16 @@ struct host_counters {
 struct host_roots {
     const char *proc, *sys; /* "/proc", "/sys"; tests have their own */
 };
+
+/* What the processes of one task have used; parts of struct host_counters. */
+struct task_counters {
+    pid_t supervisor; /* the ancestor of the task's processes, which counts with them; set by the caller */
+    uint64_t ticks, memory;
+    bool found; /* the supervisor is among the processes */
+};
+/* Reads the counters of n tasks at once. `proc` is "/proc"; tests have a directory of their own. Returns false if the
+ * machine has more processes than are read (PROCESSES_MAX): some may be missing. */
+bool host_counters_read_tasks(const char *proc, struct task_counters *task, size_t n);
 
 /* Reads the counters. `supervisor` is the ancestor of the task's processes and counts with them; 0: there is no task.
  * What cannot be read stays 0. */

@@ -292,6 +292,15 @@ size_t slots_shares(const struct slots *s, const int32_t *id, size_t n, struct a
     return share_n;
 }
 
+bool slots_gpu_is_listed(const char *uuids, const struct gpu *g)
+{
+    size_t n = strlen(g->uuid);
+    for (const char *p = uuids; p && (p = strstr(p, g->uuid)); p += n)
+        if ((p == uuids || p[-1] == ',') && (p[n] == 0 || p[n] == ','))
+            return true;
+    return false;
+}
+
 const char *slots_cores(const struct slots *s, const int32_t *id, size_t n, struct arena *a)
 {
     struct cores *own = arena_array(a, struct cores, n + 1);

@@ -2,6 +2,7 @@
 #ifndef DET_AGENT_MACHINE_SLOTS_H
 #define DET_AGENT_MACHINE_SLOTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "agent/machine/cores.h"
@@ -44,6 +45,8 @@ struct slots_share {
 };
 /* The GPUs of these slots, each once, in the order of the slots; none if the slots are no GPUs. */
 size_t slots_shares(const struct slots *s, const int32_t *id, size_t n, struct arena *a, struct slots_share **ret);
+/* Whether this GPU is in a list of uuids, separated by commas, such as a task has of its GPUs. */
+bool slots_gpu_is_listed(const char *uuids, const struct gpu *g);
 /* The cores of these slots together, as "0-3,8"; NULL if they are not parts of the machine's cores. */
 const char *slots_cores(const struct slots *s, const int32_t *id, size_t n, struct arena *a);
 /* The device with this id; NULL if there is none. */

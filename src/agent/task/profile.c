@@ -10,6 +10,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "agent/machine/slots.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/must.h"
@@ -383,15 +384,6 @@ static void on_change(int fd, void *ctx)
 
 /* ---- making ------------------------------------------------------------------------------------------------------ */
 
-static bool has_word(const char *list, const char *word)
-{
-    size_t n = strlen(word);
-    for (const char *p = list; p && (p = strstr(p, word)); p += n)
-        if ((p == list || p[-1] == ',') && (p[n] == 0 || p[n] == ','))
-            return true;
-    return false;
-}
-
 /* Opens the directory once. If the task replaces the directory later, the new one is ignored. */
 static int open_dir(const struct profile_task *t, struct error *err)
 {
@@ -431,7 +423,7 @@ struct profile *profile_new(struct loop *l, struct pool *pool, const struct prof
     p->inotify = fd;
     STAILQ_INIT(&p->held);
     for (size_t i = 0; i < t->gpu_n && i < GPUS_MAX; i++)
-        p->period.gpu[i].of_task = has_word(t->gpu_uuids, t->gpu[i].uuid);
+        p->period.gpu[i].of_task = slots_gpu_is_listed(t->gpu_uuids, &t->gpu[i]);
     p->timer = loop_timer_new(l, on_timer, p);
     p->watch = loop_watch_readable(l, fd, on_change, p);
     take_request(p);

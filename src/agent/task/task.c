@@ -126,6 +126,7 @@ void task_forget(struct task *t)
     agent_streams_task_over(t->agent->streams, t->container_id);
     supervisor_free(t->supervisor);
     profile_free(t->profile);
+    use_watch_remove(t->agent->use_watch, t->container_id);
     ready_watch_free(t->ready_watch);
     python_probe_free(t->python_probe);
     task_release_python(t);
@@ -206,8 +207,10 @@ void task_adopt(struct agent *a, const char *container_id)
     t->has_supervisor = started || supervised;
     t->reported = WIRE_CONTAINER_STATE_RUNNING;
     sm_restore(&t->sm, &task_sm_type, 0, TASK_STATE_RUNNING);
-    if (supervised)
+    if (supervised) {
         task_watch_profile(t);
+        task_watch_use(t);
+    }
     if (supervised && t->rt->kept)
         t->ready_watch = ready_watch_new(t->rt->kept->ready_pattern, t->rt->kept->waiting_pattern);
     log_info("task.found", "container=%s allocation=%s supervised=%s", container_id, t->allocation_id,

@@ -56,8 +56,10 @@ static void on_started(struct task *t, const struct error *err)
     /* A task that could not be executed never ran: its supervisor is asked for the reason only. */
     if (executed)
         task_send_state(t, WIRE_CONTAINER_STATE_RUNNING);
-    if (executed)
+    if (executed) {
         task_watch_profile(t);
+        task_watch_use(t);
+    }
     if (executed && t->rt->start->task_type == WIRE_TASK_TYPE_TRIAL && !t->discard)
         task_tell_record(t);
     if (link_is_up(t->agent->link))

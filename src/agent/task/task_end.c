@@ -44,6 +44,7 @@ void task_set_exit(struct task *t, const struct task_exit *e)
     t->exit.text = NULL;
     profile_free(t->profile);
     t->profile = NULL;
+    use_watch_remove(t->agent->use_watch, t->container_id);
     if (t->sm.state != TASK_ENDED) {
         log_info("task.exit", "container=%s allocation=%s kind=%s code=%d text=%s", t->container_id, t->allocation_id,
                  codec_enum_name(&wire_enum_link_exit_kind, (int32_t)e->kind), e->code, log_quote(t->exit_text));

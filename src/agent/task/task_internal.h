@@ -95,6 +95,7 @@ struct taskspec;
  * started. */
 bool task_read_spec(struct task *t, struct taskspec *ret);
 void task_watch_profile(struct task *t); /* watches for requests of system metrics of a task that runs */
+void task_watch_use(struct task *t);     /* watches whether its slots are used, if the master has asked for it */
 /* Records which devices the task runs on and which machine, and Python once that is found. */
 void task_tell_record(struct task *t);
 /* Connects to the task's supervisor. If there is none, a new supervisor adopts what is left. */

@@ -56,7 +56,8 @@ int task_order_keep(const struct runtime_task *rt, struct error *err)
                                         .proxy_ports = s->proxy_ports,
                                         .proxy_ports_n = s->proxy_ports_n,
                                         .ready_pattern = s->ready_pattern,
-                                        .waiting_pattern = s->waiting_pattern};
+                                        .waiting_pattern = s->waiting_pattern,
+                                        .watch_use = s->watch_use};
     return keep(rt, order_file, &kept, err);
 }
 

@@ -50,3 +50,25 @@ void task_watch_profile(struct task *t)
     if (run >= 0 && unlinkat(run, task.dir, AT_REMOVEDIR) < 0)
         log_warning("profile.directory_left", "container=%s", t->container_id);
 }
+
+/* The GPUs of the task are found in what was left for the supervisor, so an agent that was restarted knows them, too.
+ */
+void task_watch_use(struct task *t)
+{
+    const struct slots *slots = &t->agent->slots;
+    const struct wire_link_watch_use *wanted = t->rt->kept ? t->rt->kept->watch_use : NULL;
+    cleanup_arena struct arena a = ARENA_INIT;
+    struct taskspec spec;
+    if (!wanted || !task_read_spec(t, &spec))
+        return;
+    const struct gpu **gpu = arena_array(&a, const struct gpu *, slots->gpu_n + 1);
+    size_t n = 0;
+    for (size_t i = 0; slots->maker && i < slots->gpu_n; i++)
+        if (slots_gpu_is_listed(taskspec_env(&spec, slots->maker->visible_variable), &slots->gpu[i]))
+            gpu[n++] = &slots->gpu[i];
+    use_watch_add(t->agent->use_watch, &(struct use_watch_task){.container_id = t->container_id,
+                                                                .every_us = wanted->every_ms * INT64_C(1000),
+                                                                .below_percent = (unsigned)wanted->below_percent,
+                                                                .gpu = gpu,
+                                                                .gpu_n = n});
+}

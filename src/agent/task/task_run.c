@@ -128,6 +128,7 @@ void task_attach(struct task *t)
         return;
     }
     t->attach_failures = 0;
+    use_watch_set_supervisor(t->agent->use_watch, t->container_id, supervisor_pid(t->supervisor));
     if (t->profile) {
         profile_set_supervisor(t->profile, supervisor_pid(t->supervisor));
         profile_flush(t->profile);

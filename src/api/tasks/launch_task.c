@@ -178,6 +178,7 @@ static void fill_spec(struct req *r, struct launch *l)
         .weight = wanted->weight,
         .idle_timeout_us = l->made->idle_timeout_us,
         .max_time_us = wanted->has_max_time_us ? wanted->max_time_us : 0,
+        .max_idle_us = wanted->has_max_idle_time_us ? wanted->max_idle_time_us : 0,
         .no_pause = l->no_pause,
         .preemption_timeout_s = v->has_preemption_timeout_s ? v->preemption_timeout_s : PREEMPTION_TIMEOUT_S,
         .parent_id = l->parent_id,
@@ -227,6 +228,7 @@ static void take_row(void *ctx, const struct core_effects *effects)
     row->run_id = core->run_id;
     row->idle_timeout_us = core->idle_timeout_us;
     row->max_time_us = core->max_time_us;
+    row->max_idle_us = core->max_idle_us;
     row->generic = core->state;
     row->no_pause = core->no_pause;
     row->preemption_timeout_s = core->preemption_timeout_s;

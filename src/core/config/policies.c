@@ -1,5 +1,6 @@
 #include "core/config/policies.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,7 +73,48 @@ static bool is_list(struct json_object *v)
     return json_object_is_type(v, json_type_array);
 }
 
+/* The limits of time, by their keys of `resources`. */
+static const struct {
+    const char *key;
+    size_t member;
+} times[] = {{"max_time", offsetof(struct policies, max_time)},
+             {"max_idle_time", offsetof(struct policies, max_idle_time)}};
+enum { TIMES = sizeof(times) / sizeof(times[0]) };
+
+static struct policy_time *time_limit(struct policies *p, size_t i)
+{
+    return (struct policy_time *)((char *)p + times[i].member);
+}
+
+static const struct policy_time *const_time_limit(const struct policies *p, size_t i)
+{
+    return (const struct policy_time *)((const char *)p + times[i].member);
+}
+
+/* Returns a duration, which is a text or a number of nanoseconds, in microseconds. 0: v is NULL, or no duration. */
+static int64_t duration_us(struct json_object *v)
+{
+    int64_t ns = v ? json_object_get_int64(v) : 0;
+    if (json_object_is_type(v, json_type_string) && duration_parse(json_object_get_string(v), &ns) < 0)
+        return 0;
+    return ns / 1000;
+}
+
 /* ---- Reading a policy -------------------------------------------------------------------------------------------- */
+
+/* With such a time nothing could be started under the policy. */
+static void check_invariant_times(struct json_object *resources, const struct schema_place *place,
+                                  struct schema_problems *problems)
+{
+    for (size_t i = 0; i < TIMES; i++) {
+        cleanup_strbuf struct strbuf path = STRBUF_INIT;
+        struct json_object *v = json_member(resources, times[i].key);
+        strbuf_addf(&path, "invariant_config.resources.%s", times[i].key);
+        if (v && problems->n == 0 && duration_us(v) <= 0)
+            schema_problem(problems, place, strbuf_str(&path), "must be more than 0, found %s",
+                           json_object_get_string(v));
+    }
+}
 
 static void check_invariant(const struct workload *w, struct json_object *invariant, const struct schema_place *place,
                             struct schema_problems *problems)
@@ -84,6 +126,7 @@ static void check_invariant(const struct workload *w, struct json_object *invari
         if (json_member(invariant, w->refused[i].key))
             schema_problem(problems, place, strbuf_str(&path), "cannot be set by a policy: %s", w->refused[i].reason);
     }
+    check_invariant_times(json_member(invariant, "resources"), place, problems);
 }
 
 /* Older pages of release 0.38.1's documentation have the limit there. */
@@ -124,23 +167,14 @@ static void add_limit(struct policy_limit *limit, struct json_object *v, const c
         *limit = (struct policy_limit){.is_set = true, .value = json_object_get_int(v), .scope = scope};
 }
 
-/* Returns a duration, which is a text or a number of nanoseconds, in microseconds. 0: v is NULL, or no duration. */
-static int64_t duration_us(struct json_object *v)
-{
-    int64_t ns = v ? json_object_get_int64(v) : 0;
-    if (json_object_is_type(v, json_type_string) && duration_parse(json_object_get_string(v), &ns) < 0)
-        return 0;
-    return ns / 1000;
-}
-
 void policies_add(struct policies *p, enum policy_workload w, const char *scope, struct json_object *policy)
 {
     struct json_object *constraints = json_member(policy, "constraints");
     add_limit(&p->max_slots, json_member(json_member(constraints, "resources"), "max_slots"), scope);
-    int64_t max_time_us = duration_us(json_member(json_member(constraints, "resources"), "max_time"));
-    if (max_time_us > 0) {
-        p->max_time.us = max_time_us;
-        p->max_time.scope = scope;
+    for (size_t i = 0; i < TIMES; i++) {
+        int64_t us = duration_us(json_member(json_member(constraints, "resources"), times[i].key));
+        if (us > 0)
+            *time_limit(p, i) = (struct policy_time){us, scope};
     }
     add_limit(&p->priority_limit, json_member(constraints, "priority_limit"), scope);
     if (!has_content(policy, "invariant_config"))
@@ -238,28 +272,50 @@ static void duration_text(int64_t us, struct strbuf *ret)
     duration_format(us * 1000, ret);
 }
 
-/* Checks the max_time of a configuration. us is 0 if the configuration sets none. */
-static int check_max_time(const struct policies *p, int64_t us, struct error *err)
+/* Checks the times of a configuration. One that it does not set is not too long. */
+static int check_times(const struct policies *p, struct json_object *resources, struct error *err)
 {
-    cleanup_strbuf struct strbuf wanted = STRBUF_INIT, max = STRBUF_INIT;
-    if (p->max_time.us == 0 || us <= p->max_time.us)
-        return 0;
-    duration_text(us, &wanted);
-    duration_text(p->max_time.us, &max);
-    return error_set(err, ERR_INVALID,
-                     "resources.max_time is %s, and the configuration policy of %s (constraints.resources.max_time) "
-                     "allows at most %s",
-                     strbuf_str(&wanted), p->max_time.scope, strbuf_str(&max));
+    for (size_t i = 0; i < TIMES; i++) {
+        const struct policy_time *limit = const_time_limit(p, i);
+        int64_t us = duration_us(json_member(resources, times[i].key));
+        cleanup_strbuf struct strbuf wanted = STRBUF_INIT, max = STRBUF_INIT;
+        if (limit->us == 0 || us <= limit->us)
+            continue;
+        duration_text(us, &wanted);
+        duration_text(limit->us, &max);
+        return error_set(err, ERR_INVALID,
+                         "resources.%s is %s, and the configuration policy of %s (constraints.resources.%s) allows at "
+                         "most %s",
+                         times[i].key, strbuf_str(&wanted), limit->scope, times[i].key, strbuf_str(&max));
+    }
+    return 0;
 }
 
-/* A configuration without max_time gets the limit as its max_time; otherwise its tasks could run for ever. */
-static void limit_max_time(const struct policies *p, struct json_object *resources)
+/* A configuration that does not set a time gets the limit; otherwise its tasks could run, or be idle, for ever. */
+static void limit_times(const struct policies *p, struct json_object *resources)
 {
-    cleanup_strbuf struct strbuf max = STRBUF_INIT;
-    if (p->max_time.us == 0 || json_member(resources, "max_time"))
-        return;
-    duration_text(p->max_time.us, &max);
-    json_object_object_add(resources, "max_time", json_object_new_string(strbuf_str(&max)));
+    for (size_t i = 0; i < TIMES; i++) {
+        const struct policy_time *limit = const_time_limit(p, i);
+        cleanup_strbuf struct strbuf max = STRBUF_INIT;
+        if (limit->us == 0 || json_member(resources, times[i].key))
+            continue;
+        duration_text(limit->us, &max);
+        json_object_object_add(resources, times[i].key, json_object_new_string(strbuf_str(&max)));
+    }
+}
+
+/* Refuses a configuration that does not set a time for which there is a limit. */
+static int check_times_set(const struct policies *p, struct json_object *resources, struct error *err)
+{
+    for (size_t i = 0; i < TIMES; i++) {
+        const struct policy_time *limit = const_time_limit(p, i);
+        if (limit->us > 0 && !json_member(resources, times[i].key))
+            return error_set(err, ERR_INVALID,
+                             "the experiment sets no resources.%s, and the configuration policy of %s "
+                             "(constraints.resources.%s) demands one",
+                             times[i].key, limit->scope, times[i].key);
+    }
+    return 0;
 }
 
 /* A priority that nobody asked for, which is the pool's default one, becomes the limit if it is above it. */
@@ -281,9 +337,9 @@ int policies_limit(const struct policies *p, enum policy_workload w, struct json
         check_slots(p, workloads[w].slots, workloads[w].default_slots, err) < 0)
         return -1;
     if (check_number(p, resources, workloads[w].slots, err) < 0 || check_number(p, resources, "max_slots", err) < 0 ||
-        check_max_time(p, duration_us(json_member(resources, "max_time")), err) < 0)
+        check_times(p, resources, err) < 0)
         return -1;
-    limit_max_time(p, resources);
+    limit_times(p, resources);
     /* without a limit of its own, the trials of a search could have more slots together */
     if (p->max_slots.is_set && w == POLICY_EXPERIMENT && !json_member(resources, "max_slots"))
         json_object_object_add(resources, "max_slots", json_object_new_int(p->max_slots.value));
@@ -305,7 +361,7 @@ static int check_against_itself(enum policy_workload w, struct json_object *poli
     if (r == 0)
         r = check_number(&p, resources, "max_slots", err);
     if (r == 0)
-        r = check_max_time(&p, duration_us(json_member(resources, "max_time")), err);
+        r = check_times(&p, resources, err);
     if (r == 0 && priority)
         r = check_priority(&p, json_object_get_int(priority), err);
     policies_release(&p);
@@ -434,14 +490,9 @@ int policies_check_effective(const struct policies *p, struct json_object *effec
 {
     struct json_object *resources = json_member(effective, "resources"), *priority = json_member(resources, "priority");
     if (check_number(p, resources, "slots_per_trial", err) < 0 || check_number(p, resources, "max_slots", err) < 0 ||
-        check_max_time(p, duration_us(json_member(resources, "max_time")), err) < 0 ||
+        check_times(p, resources, err) < 0 || check_times_set(p, resources, err) < 0 ||
         (priority && check_priority(p, json_object_get_int(priority), err) < 0))
         return -1;
-    if (p->max_time.us > 0 && !json_member(resources, "max_time"))
-        return error_set(err, ERR_INVALID,
-                         "the experiment sets no resources.max_time, and the configuration policy of %s "
-                         "(constraints.resources.max_time) demands one",
-                         p->max_time.scope);
     if (p->max_slots.is_set && !json_member(resources, "max_slots"))
         return error_set(err, ERR_INVALID,
                          "the experiment sets no resources.max_slots, and the configuration policy of %s "

@@ -30,15 +30,17 @@ struct policy_limit {
     const char *scope; /* of the policy that sets it, for messages: "the cluster", "workspace 'vision'" */
 };
 
+struct policy_time {
+    int64_t us; /* 0: there is no limit */
+    const char *scope;
+};
+
 /* The policies for one type of workload that hold in one workspace. */
 struct policies {
     struct json_object *invariant; /* what all of them demand, as a configuration in normal form; NULL: nothing */
     const char *invariant_scope;   /* whose invariant configuration it is, for messages */
     struct policy_limit max_slots, priority_limit;
-    struct {
-        int64_t us; /* 0: there is no limit */
-        const char *scope;
-    } max_time;
+    struct policy_time max_time, max_idle_time;
 };
 
 /* Checks a policy that somebody has written, in YAML or JSON. *ret is its document, which the caller puts. ERR_INVALID
@@ -56,7 +58,7 @@ void policies_release(struct policies *p);
 struct json_object *policies_lay(const struct policies *p, const struct schema_key *table, struct json_object *config);
 
 /* Checks a whole configuration against the limits. What its author has left open gets the limit: a priority that
- * nobody asked for (`priority_asked`), max_time and, for an experiment, max_slots. p may be NULL. */
+ * nobody asked for (`priority_asked`), max_time, max_idle_time and, for an experiment, max_slots. p may be NULL. */
 int policies_limit(const struct policies *p, enum policy_workload w, struct json_object *config, bool priority_asked,
                    struct error *err);
 

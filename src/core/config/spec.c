@@ -41,6 +41,7 @@ void core_spec_of_config(const struct exp_config *c, int32_t owner_id, struct ar
         .max_restarts = v->max_restarts,
         .preemption_timeout_s = v->has_preemption_timeout_s ? v->preemption_timeout_s : PREEMPTION_TIMEOUT_S,
         .max_time_us = r->has_max_time_us ? r->max_time_us : 0,
+        .max_idle_us = r->has_max_idle_time_us ? r->max_idle_time_us : 0,
         .seed = (uint32_t)v->reproducibility.experiment_seed,
         .has_log_retention = v->retention_policy.has_log_retention_days,
         .log_retention_days = v->retention_policy.log_retention_days,

@@ -98,6 +98,7 @@ static void launch(struct core *c, struct task *t, const struct core_task_spec *
                                .queue_position = c->now_us,
                                .idle_timeout_us = spec->idle_timeout_us,
                                .max_time_us = spec->max_time_us,
+                               .max_idle_us = spec->max_idle_us,
                                .description = spec->description,
                                .state = GENERIC_ACTIVE,
                                .no_pause = spec->no_pause,

@@ -363,24 +363,26 @@ static void run_after_other_end(struct core *c, struct trial *t, enum exit_kind 
         run_again(c, t);
 }
 
-/* Ends a trial of which a run has taken its max_time. It does not run again: another run would be stopped, too. */
-static void end_out_of_time(struct core *c, struct trial *t)
+/* Ends a trial of which a run has gone over a limit. It does not run again: another run would be stopped, too. */
+static void end_over_limit(struct core *c, struct trial *t, enum run_limit limit)
 {
+    const struct core_experiment_spec *spec = &t->experiment->spec;
+    bool idle = limit == RUN_LIMIT_MAX_IDLE_TIME;
     cleanup_strbuf struct strbuf max = STRBUF_INIT;
-    duration_format(t->experiment->spec.max_time_us * 1000, &max);
-    trial_log(c, t, true, "the trial does not run again: a run has taken %s, which is its resources.max_time",
-              strbuf_str(&max));
-    tell_failure(c, t,
-                 arena_printf(&c->out->arena,
-                              "trial %d was stopped: a run has taken %s, which is its resources.max_time", t->row.id,
-                              strbuf_str(&max)));
+    duration_format((idle ? spec->max_idle_us : spec->max_time_us) * 1000, &max);
+    const char *why = arena_printf(&c->out->arena,
+                                   idle
+                                       ? "the slots of a run were not used for %s, which is its resources.max_idle_time"
+                                       : "a run has taken %s, which is its resources.max_time",
+                                   strbuf_str(&max));
+    trial_log(c, t, true, "the trial does not run again: %s", why);
+    tell_failure(c, t, arena_printf(&c->out->arena, "trial %d was stopped: %s", t->row.id, why));
     end_trial(c, t, RUN_ERROR);
 }
 
 void trial_allocation_ended(struct core *c, struct trial *t, const struct allocation_row *ended)
 {
     enum exit_kind kind = ended->exit_kind;
-    bool out_of_time = t->allocation && t->allocation->out_of_time;
     const char *why = t->allocation ? t->allocation->exit_text : NULL; /* freed after this call */
     t->allocation = NULL;
     if (run_state_is_terminal(t->row.state))
@@ -398,8 +400,8 @@ void trial_allocation_ended(struct core *c, struct trial *t, const struct alloca
         end_trial(c, t, RUN_COMPLETED);
     else if (kind == EXIT_OK && !ended->preempt_acked && ends_by_itself(t))
         end_trial(c, t, RUN_COMPLETED);
-    else if (out_of_time && t->row.state == RUN_ACTIVE)
-        end_out_of_time(c, t);
+    else if (ended->over_limit != RUN_LIMIT_NONE && t->row.state == RUN_ACTIVE)
+        end_over_limit(c, t, ended->over_limit);
     else if (is_task_failure(kind))
         handle_failure(c, t);
     else

@@ -94,6 +94,7 @@ struct launched_row {
     /* the task ends when it was not used for so long; 0: it is not watched */
     int64_t idle_timeout_us;
     int64_t max_time_us;     /* how long it may run at a time; 0: for ever */
+    int64_t max_idle_us;     /* how long its slots may go unused; 0: for ever */
     const char *description; /* never changes after the row was inserted; borrowed */
     /* The members from here on belong to a generic task. */
     enum generic_state state;
@@ -122,6 +123,7 @@ struct allocation_row {
     int64_t preempt_deadline_us; /* set when preemption was asked for; the allocation is killed after this time */
     bool preempt_acked, preempt_pending;
     bool killed; /* the master has killed it, so the exit codes of its containers do not matter any more */
+    enum run_limit over_limit; /* the allocation is being stopped for good because the task has gone over this limit */
     int32_t port[CORE_PORTS];
     enum exit_kind exit_kind;
     int32_t exit_code;

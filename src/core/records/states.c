@@ -291,6 +291,28 @@ int early_exit_parse(const char *name, enum early_exit *ret)
     return -1;
 }
 
+static const char *const run_limits[RUN_LIMIT_NR] = {
+    [RUN_LIMIT_NONE] = "NONE",
+    [RUN_LIMIT_MAX_TIME] = "MAX_TIME",
+    [RUN_LIMIT_MAX_IDLE_TIME] = "MAX_IDLE_TIME",
+};
+
+const char *run_limit_name(enum run_limit l)
+{
+    return l >= 0 && l < RUN_LIMIT_NR ? run_limits[l] : NULL;
+}
+
+int run_limit_parse(const char *name, enum run_limit *ret)
+{
+    for (int l = 0; name && l < RUN_LIMIT_NR; l++) {
+        if (strcmp(run_limits[l], name) == 0) {
+            *ret = (enum run_limit)l;
+            return 0;
+        }
+    }
+    return -1;
+}
+
 enum run_state unmanaged_experiment_state(const enum run_state *trial, int trial_n)
 {
     static const enum run_state rising[] = {RUN_PAUSED, RUN_ERROR, RUN_COMPLETED, RUN_ACTIVE};

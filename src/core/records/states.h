@@ -123,6 +123,9 @@ enum early_exit {
     EARLY_EXIT_NR,
 };
 
+/* The limit of its configuration for which the master stops a run for good. */
+enum run_limit { RUN_LIMIT_NONE, RUN_LIMIT_MAX_TIME, RUN_LIMIT_MAX_IDLE_TIME, RUN_LIMIT_NR };
+
 /* What a log policy does when a line of the task's output matches its pattern. */
 enum log_policy_action { LOG_POLICY_NONE, LOG_POLICY_CANCEL_RETRIES, LOG_POLICY_EXCLUDE_NODE, LOG_POLICY_ACTION_NR };
 
@@ -164,6 +167,9 @@ bool exit_kind_is_node_fault(enum exit_kind k);
 
 const char *early_exit_name(enum early_exit e);
 int early_exit_parse(const char *name, enum early_exit *ret);
+
+const char *run_limit_name(enum run_limit l); /* "MAX_IDLE_TIME", as stored */
+int run_limit_parse(const char *name, enum run_limit *ret);
 
 /* An unmanaged experiment, which runs elsewhere, takes the state of its most progressed trial, by PAUSED < ERROR <
  * COMPLETED < RUNNING (which is RUN_ACTIVE here); other states do not count. */

@@ -10,6 +10,7 @@
 #include "core/resources/machines.h"
 #include "core/resources/quarantine.h"
 #include "core/resources/rm.h"
+#include "core/resources/slot_use.h"
 #include "core/state/ids.h"
 #include "core/state/step.h"
 
@@ -269,6 +270,7 @@ int agent_connected(struct core *c, const struct core_event *ev, struct error *e
     agent->connected_us = c->now_us;
     set_devices(agent, ev->agent.device, ev->agent.device_n);
     agent->has = ev->agent.has;
+    agent->tells_use = ev->agent.tells_use;
     slots_take_troubles(c, agent, ev->agent.trouble, ev->agent.trouble_n);
 
     size_t welcome = c->out->n; /* the index of the welcome, which is sent before all other messages to this agent */
@@ -307,6 +309,7 @@ static void wait_for_agent(struct core *c, struct agent *agent, int64_t wait_us)
 {
     agent->presence = AGENT_AWAY;
     agent->connected_us = 0;
+    slot_use_forget(agent);
     timer_set(&c->timers, &agent->lost, TIMER_AGENT_LOST, c->now_us + wait_us);
     agent_changed(c, agent);
 }

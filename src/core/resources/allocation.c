@@ -7,6 +7,7 @@
 #include "core/resources/agents.h"
 #include "core/resources/machines.h"
 #include "core/resources/rm.h"
+#include "core/resources/slot_use.h"
 #include "core/state/ids.h"
 #include "core/state/step.h"
 
@@ -103,6 +104,7 @@ static struct container *new_container(struct core *c, struct allocation *a, con
     k->row = *row;
     record_init(&k->record, RECORD_CONTAINER, &k->row, stored);
     k->allocation = a;
+    k->idle_us = -1;
     a->container[a->container_n++] = k;
     HASH_ADD_STR(c->containers, row.id, k);
     return k;
@@ -170,6 +172,7 @@ void allocation_assigned(struct core *c, struct allocation *a)
         take_port_of_service(c, a);
     allocation_raise_state(c, a, ALLOCATION_ASSIGNED);
     task_log(c, a, false, "%s was assigned to an agent", allocation_name(c, a));
+    slot_use_begin(c, a);
     for (size_t i = 0; i < a->container_n; i++)
         allocation_start_container(c, a->container[i]);
 }
@@ -225,6 +228,7 @@ void allocation_start_container(struct core *c, struct container *k)
     e->start.device_id = arena_dup(arena, k->row.device_id, (size_t)k->row.device_n * sizeof(k->row.device_id[0]));
     e->start.device_n = (size_t)k->row.device_n;
     e->start.slots = a->row.slots;
+    e->start.tell_use_every_us = slot_use_every_us(a);
     memcpy(e->start.port, a->row.port, sizeof(e->start.port));
 }
 
@@ -325,7 +329,8 @@ struct allocation *allocation_restore(struct core *c, struct trial *trial, struc
 
 struct container *container_restore(struct core *c, struct allocation *a, const struct container_row *row)
 {
-    a->probed = true; /* or its task could report a failed probe once more after each restart of the master */
+    a->probed = true;           /* or its task could report a failed probe once more after each restart of the master */
+    a->told_use_unknown = true; /* or its log would say so once more */
     return new_container(c, a, row, true);
 }
 
@@ -345,16 +350,6 @@ static void restore_preempt_deadline(struct core *c, struct allocation *a)
     timer_set(&c->timers, &a->preempt_deadline, TIMER_PREEMPT_DEADLINE, a->row.preempt_deadline_us);
 }
 
-/* Why an allocation is being stopped is not stored. If its max_time is over, that is taken as the reason. */
-static void restore_max_time(struct core *c, struct allocation *a)
-{
-    int64_t max_us = allocation_max_time_us(a);
-    bool stopping = a->row.killed || a->row.preempt_deadline_us != 0;
-    a->out_of_time = max_us > 0 && a->row.start_us != 0 && stopping && c->now_us - a->row.start_us >= max_us;
-    if (!stopping)
-        allocation_watch_max_time(c, a);
-}
-
 void allocation_resume(struct core *c, struct allocation *a)
 {
     bool placed = a->row.state != ALLOCATION_PENDING;
@@ -365,7 +360,8 @@ void allocation_resume(struct core *c, struct allocation *a)
     if (!placed)
         return;
     qsort(a->container, a->container_n, sizeof(struct container *), by_rank);
-    restore_max_time(c, a);
+    if (!a->row.killed && a->row.preempt_deadline_us == 0)
+        allocation_watch_max_time(c, a);
     if (a->row.killed || a->row.exit_kind != EXIT_NONE || allocation_workers_done(a))
         allocation_kill_containers(c, a); /* the signal is sent to each agent when it connects */
     else if (a->row.preempt_deadline_us != 0)

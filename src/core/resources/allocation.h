@@ -29,6 +29,9 @@ static inline bool allocation_is_open(const struct allocation *a)
 /* allocation_terminate() and allocation_kill() do nothing if the allocation has ended already. */
 void allocation_terminate(struct core *c, struct allocation *a, const char *reason);
 void allocation_kill(struct core *c, struct allocation *a, const char *reason);
+/* Stops an allocation for good because it has gone over this limit. A trial or generic task may save its state before
+ * it ends, as if it were preempted, although it does not run again. */
+void allocation_stop(struct core *c, struct allocation *a, enum run_limit limit, const char *reason);
 
 /* These functions are for the resource manager, which calls them in this order: it adds a container for each agent,
  * then it says that the allocation is assigned. */

@@ -114,8 +114,16 @@ static void look_whether_idle(struct core *c, struct allocation *a)
     allocation_kill(c, a, strbuf_str(&reason));
 }
 
-/* The first call warns the task that its max_time will soon be over. The second call stops it. A trial or generic task
- * may save its state before it ends, as if it were preempted, although it does not run again. */
+void allocation_stop(struct core *c, struct allocation *a, enum run_limit limit, const char *reason)
+{
+    a->row.over_limit = limit;
+    record_touch(c, &a->record);
+    if (a->task)
+        cancel_generic(c, a->task);
+    allocation_terminate(c, a, reason);
+}
+
+/* The first call warns the task that its max_time will soon be over. The second call stops it. */
 static void max_time_is_due(struct core *c, struct allocation *a)
 {
     int64_t max_us = allocation_max_time_us(a), notice_us = max_us / 10;
@@ -130,11 +138,8 @@ static void max_time_is_due(struct core *c, struct allocation *a)
         timer_set(&c->timers, &a->max_time, TIMER_MAX_TIME, c->now_us + notice_us);
         return;
     }
-    a->out_of_time = true;
     strbuf_addf(&reason, "it has run for %s, which is its resources.max_time", strbuf_str(&max));
-    if (a->task)
-        cancel_generic(c, a->task);
-    allocation_terminate(c, a, strbuf_str(&reason));
+    allocation_stop(c, a, RUN_LIMIT_MAX_TIME, strbuf_str(&reason));
 }
 
 void allocation_timer(struct core *c, struct timer *t)

@@ -133,10 +133,11 @@ struct allocation {
     struct timer preempt_deadline, kill_again, task_timer;
     /* max_time: due when the task is to be warned that its max_time will be over, and when it is over */
     struct timer max_time;
-    bool warned_of_max_time, out_of_time;
-    int64_t killed_us; /* when a kill was last sent; 0: never */
-    bool probed;       /* the probe of its machines was reported (gang_probe.h) */
-    char *exit_text;   /* why it ends, as far as a sentence is known; NULL: none is */
+    bool warned_of_max_time;
+    bool warned_of_idleness, told_use_unknown; /* what its log has said about the use of its slots (slot_use.h) */
+    int64_t killed_us;                         /* when a kill was last sent; 0: never */
+    bool probed;                               /* the probe of its machines was reported (gang_probe.h) */
+    char *exit_text;                           /* why it ends, as far as a sentence is known; NULL: none is */
     struct gather gather;
     TAILQ_ENTRY(allocation) in_pool, in_new;
     struct sched_request request;
@@ -150,6 +151,7 @@ struct container {
     struct container_row row;
     struct allocation *allocation;
     struct agent *agent;
+    int64_t idle_us; /* for how long its slots have not been in use, as its agent has last told; -1: it is not known */
     LIST_ENTRY(container) in_agent;
     UT_hash_handle hh;
 };
@@ -186,6 +188,7 @@ struct agent {
     struct slot *slot; /* the slots, ordered by device id */
     size_t slot_n;
     struct sched_needs has; /* as the agent's last hello had it */
+    bool tells_use;         /* … this, too: it tells for how long slots are not in use */
     struct pool *pool;
     struct sched_agent sched;
     struct pool *offered_to; /* the pool whose scheduler knows the agent; NULL: none */

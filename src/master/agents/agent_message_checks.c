@@ -20,6 +20,7 @@ enum {
 };
 #define SEQ_MAX (INT64_C(1) << 53)
 #define TIME_US_MAX (INT64_C(1) << 56)
+#define IDLE_MS_MAX (INT64_C(1) << 43)
 
 /* ---- kinds of text ----------------------------------------------------------------------------------------------- */
 
@@ -184,6 +185,18 @@ static int check_devices(const struct wire_link_devices_state *d, struct error *
     return check_troubles(d->troubles, d->troubles_n, err);
 }
 
+static int check_use(const struct wire_link_slots_use *use, struct error *err)
+{
+    if (check_range("the number of tasks", (int64_t)use->tasks_n, 0, TASKS_MAX, err) < 0)
+        return -1;
+    for (size_t i = 0; i < use->tasks_n; i++)
+        if (check_container(use->tasks[i].container_id, err) < 0 ||
+            check_range("idleMs", use->tasks[i].idle_ms, 0, IDLE_MS_MAX, err) < 0 ||
+            check_text("the problem of a task's use", use->tasks[i].problem, TEXT_MAX, err) < 0)
+            return -1;
+    return 0;
+}
+
 /* Checks a message, except metrics. Metrics are checked by agent_metrics.c, and by the code for metrics of trials. */
 int agent_message_check(const struct wire_link_agent_message *m, struct error *err)
 {
@@ -195,6 +208,8 @@ int agent_message_check(const struct wire_link_agent_message *m, struct error *e
         return check_logs(m->logs, err);
     if (m->devices)
         return check_devices(m->devices, err);
+    if (m->use)
+        return check_use(m->use, err);
     if (m->ready)
         return check_container(m->ready->container_id, err);
     return m->metrics ? check_container(m->metrics->container_id, err) : 0;

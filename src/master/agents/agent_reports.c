@@ -153,6 +153,7 @@ static struct core_event connected(const struct link *l, const struct wire_link_
                                          .hostname = hello->hostname,
                                          .isolation_gap = hello->isolated ? "" : hello->isolation_gap,
                                          .has = offer_of(hello),
+                                         .tells_use = hello->tells_use,
                                          .device = device,
                                          .device_n = hello->devices_n,
                                          .container = report,
@@ -224,6 +225,23 @@ static void on_devices(struct link *l, const struct wire_link_devices_state *dev
         log_warning("agent.devices", "agent=%s lost=%zu troubles=%zu", l->agent_id, devices->lost_ids_n,
                     devices->troubles_n);
     log_troubles(l, devices->troubles, devices->troubles_n);
+}
+
+/* The core passes over containers that are not this agent's. */
+static void on_use(struct link *l, const struct wire_link_slots_use *use)
+{
+    cleanup_arena struct arena a = ARENA_INIT;
+    struct core_slots_use *slots = arena_array(&a, struct core_slots_use, use->tasks_n + 1);
+    for (size_t i = 0; i < use->tasks_n; i++)
+        slots[i] = (struct core_slots_use){.container_id = use->tasks[i].container_id,
+                                           .idle_us = use->tasks[i].idle_ms * 1000,
+                                           .problem = use->tasks[i].problem};
+    struct core_event ev = {.type = CORE_AGENT_USE,
+                            .now_us = clock_now_us(),
+                            .use = {.agent_id = l->agent_id, .slots = slots, .n = use->tasks_n}};
+    cleanup_error struct error err = ERROR_INIT;
+    if (master_step(l->hub->m, &ev, NULL, &err) < 0)
+        log_warning("agent.use_ignored", "agent=%s reason=%s", l->agent_id, log_quote(error_msg(&err)));
 }
 
 /* Only the agent that runs a container may say that the container's task is ready. */
@@ -445,6 +463,8 @@ void link_hear(struct link *l, struct agent_inbox_message *received)
         on_devices(l, in->devices);
     else if (in->ready)
         on_ready(l, in->ready);
+    else if (in->use)
+        on_use(l, in->use);
     else if (in->certificate_request)
         agent_certificates_answer(l, in->certificate_request);
     else if (in->metrics)

@@ -9,6 +9,7 @@ l.weight: real, l.queue_position: i64,
 l.run_id,                -- the number of its allocations
 l.idle_timeout_us,
 l.max_time_us: i64,      -- 0: it may run for ever
+l.max_idle_us: i64,      -- 0: its slots may go unused for ever
 l.context_hash,          -- of its archive in contexts; NULL: it has no files
 l.experiment_ids,        -- of a TensorBoard: a JSON list of numbers; else NULL
 l.trial_ids,
@@ -39,7 +40,7 @@ l.service_token          -- what a notebook's program lets its user in with; els
 -- The columns that the core owns.
 -- row: launched_row in core/records/rows.h of launched_tasks l
 l.workspace_id, l.task_id: chars, l.pool: chars, l.slots: i32, l.millicores: i64, l.memory_bytes: i64, l.priority: i32, l.max_slots: i32, l.weight: real, l.queue_position: i64,
-l.run_id: i32, l.idle_timeout_us, l.max_time_us: i64, l.description,
+l.run_id: i32, l.idle_timeout_us, l.max_time_us: i64, l.max_idle_us: i64, l.description,
 l.state: generic_state, l.no_pause: bool, l.preemption_timeout_s: i32, l.parent_id: chars
 
 -- name: launched_tasks_insert
@@ -50,7 +51,8 @@ INSERT INTO {insert store_launched_task};
 -- name: launched_tasks_update from launched_row
 -- function: store_launched_task_update sends
 UPDATE launched_tasks SET pool = $pool, slots = $slots, millicores = $millicores, memory_bytes = $memory_bytes, priority = $priority, max_slots = $max_slots, weight = $weight,
-    queue_position = $queue_position, run_id = $run_id, idle_timeout_us = $idle_timeout_us, max_time_us = $max_time_us, state = $state
+    queue_position = $queue_position, run_id = $run_id, idle_timeout_us = $idle_timeout_us, max_time_us = $max_time_us,
+    max_idle_us = $max_idle_us, state = $state
 WHERE task_id = $task_id;
 
 -- Returns what the core keeps of the launched tasks that are not over.

@@ -113,6 +113,7 @@ class Master(FakeMaster):
         self.context_may_go.set()
         self.ack_logs = self.ack_states = True
         self.connection, self.hellos, self.requests, self.posts, self.states, self.devices = None, [], [], [], [], []
+        self.uses = []      # what agents have told of the use of slots, one entry a message: {container id: TaskUse}
         self.frames = []    # binary messages: frames of byte streams (support/streams.py)
         self.closes = []    # the reasons with which agents have closed their connections
         self.lines = {}     # container id → {number: line}
@@ -191,6 +192,8 @@ class Master(FakeMaster):
                 self.take_logs(connection, m["logs"])
             elif m.get("devices"):
                 self.devices.append(m["devices"])
+            elif m.get("use"):
+                self.uses.append({u["containerId"]: u for u in m["use"]["tasks"]})
             self.lock.notify_all()
 
     def take_state(self, connection, state):

@@ -123,6 +123,22 @@ static void test_host_counters__a_task_is_its_supervisor_and_all_that_descends_f
     assert_int_equal(c.task_ticks, 0);
 }
 
+static void test_host_counters__the_processes_of_several_tasks_are_kept_apart(void **state)
+{
+    struct fixture *x = *state;
+    struct task_counters t[] = {{.supervisor = 50}, {.supervisor = 0}, {.supervisor = 99}, {.supervisor = 70}};
+    put_process(x, 50, "determined-task", 1, 10, 1);
+    put_process(x, 60, "python3", 50, 100, 20);
+    put_process(x, 70, "determined-task", 50, 7, 7); /* a task of its own, although it is below another one */
+    put_process(x, 80, "python3", 70, 1000, 9);
+    assert_true(host_counters_read_tasks(x->proc, t, 4));
+    assert_int_equal(t[0].ticks, 110 + 2 * 6);
+    assert_int_equal(t[3].ticks, 1007 + 2 * 6);
+    assert_int_equal(t[3].memory, 16 * (uint64_t)sysconf(_SC_PAGESIZE));
+    assert_true(t[0].found && !t[1].found && !t[2].found && t[3].found);
+    assert_int_equal(t[1].ticks + t[2].ticks, 0);
+}
+
 static void test_host_counters__a_machine_that_shows_nothing_counts_nothing(void **state)
 {
     struct fixture *x = *state;
@@ -144,6 +160,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_host_counters__the_loopback_is_no_network, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_host_counters__a_task_is_its_supervisor_and_all_that_descends_from_it,
                                         set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_host_counters__the_processes_of_several_tasks_are_kept_apart, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(test_host_counters__a_machine_that_shows_nothing_counts_nothing, set_up,
                                         tear_down),
     };

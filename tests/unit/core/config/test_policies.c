@@ -97,6 +97,29 @@ static void test_a_limit_of_time(void **state)
     policies_release(&p);
 }
 
+static void test_a_limit_of_idle_time(void **state)
+{
+    struct policies p = {0};
+    cleanup_json struct json_object *open = tree("{resources: {slots_per_trial: 1, max_time: 2h}}"),
+                                    *filled = tree(
+                                        "{resources: {slots_per_trial: 1, max_time: 2h, max_idle_time: 30m0s}}"),
+                                    *longer = tree("{resources: {max_time: 2h, max_idle_time: 31m}}");
+    cleanup_error struct error err = ERROR_INIT;
+    add(&p, "workspace 'vision'", "{constraints: {resources: {max_time: 2h, max_idle_time: 1h}}}");
+    add(&p, "the cluster", "{constraints: {resources: {max_idle_time: 30m}}}");
+    assert_int_equal(policies_check_effective(&p, open, &err), -1);
+    assert_non_null(strstr(error_msg(&err), "sets no resources.max_idle_time"));
+    assert_int_equal(policies_limit(&p, POLICY_EXPERIMENT, open, true, NULL), 0);
+    assert_true(json_object_equal(open, filled));
+    assert_int_equal(policies_check_effective(&p, open, NULL), 0);
+    error_release(&err);
+    assert_int_equal(policies_limit(&p, POLICY_NTSC, longer, true, &err), -1);
+    assert_string_equal(error_msg(&err),
+                        "resources.max_idle_time is 31m0s, and the configuration policy of the cluster "
+                        "(constraints.resources.max_idle_time) allows at most 30m0s");
+    policies_release(&p);
+}
+
 static void test_a_policy_does_not_contradict_its_own_limit_of_time(void **state)
 {
     static const char text[] =
@@ -126,6 +149,7 @@ int main(void)
         cmocka_unit_test(test_lists_join_once),
         cmocka_unit_test(test_limits_fill_what_is_open),
         cmocka_unit_test(test_a_limit_of_time),
+        cmocka_unit_test(test_a_limit_of_idle_time),
         cmocka_unit_test(test_a_policy_does_not_contradict_its_own_limit_of_time),
         cmocka_unit_test(test_an_effective_configuration_that_fits),
     };

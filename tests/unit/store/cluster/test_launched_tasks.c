@@ -11,6 +11,7 @@ static struct launched_row core_row(const char *id)
                                .run_id = 1,
                                .idle_timeout_us = 60000000,
                                .max_time_us = 7200000000,
+                               .max_idle_us = 1800000000,
                                .description = "made up"};
     snprintf(row.task_id, sizeof(row.task_id), "%s", id);
     snprintf(row.pool, sizeof(row.pool), "default");
@@ -75,6 +76,7 @@ static void test_task__comes_back_with_what_core_and_request_wrote(void **state)
     assert_int_equal(open[0].queue_position, T0 + 5);
     assert_int_equal(open[0].idle_timeout_us, 60000000);
     assert_int_equal(open[0].max_time_us, 7200000000);
+    assert_int_equal(open[0].max_idle_us, 1800000000);
     assert_string_equal(open[0].description, "t1"); /* a description never changes */
     FAILS(f, ERR_NOT_FOUND, "task 't2'", store_launched_task_get(f->st, "t2", &f->a, &t, &f->err));
 }

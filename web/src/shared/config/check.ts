@@ -101,7 +101,7 @@ const policySchema: Schema = {
       type: ["object", "null"],
       additionalProperties: false,
       properties: {
-        resources: { type: ["object", "null"], additionalProperties: false, properties: { max_slots: WHOLE_FROM_0, max_time: DURATION } },
+        resources: { type: ["object", "null"], additionalProperties: false, properties: { max_slots: WHOLE_FROM_0, max_time: DURATION, max_idle_time: DURATION } },
         priority_limit: { type: ["integer", "null"], minimum: 1, maximum: 99 },
       },
     },
