@@ -99,6 +99,10 @@ def test_an_agent_that_joins_gets_a_certificate_for_a_key_of_its_own(secured):
     expiry = c.get("/api/v1/agents/node").json["agent"]["certificateExpiry"]
     assert expiry[:19] == given.not_valid_after_utc.strftime("%Y-%m-%dT%H:%M:%S")
     assert "Certificate Until" in admin(c, "agent", "describe", "node").stdout
+    [listed] = c.get("/api/v1/agents").json["agents"]
+    assert listed["certificateExpiry"] == expiry
+    [shown] = json.loads(admin(c, "agent", "list", "--json").stdout)
+    assert (shown["certificate"], shown["certificate_until"]) == ("valid", f"{expiry[:10]} {expiry[11:19]}+0000")
     # no log has the key
     private = next(line for line in pem_of(c).read_text().split("-----") if len(line) > 100).strip().splitlines()[0]
     assert private not in c.master_log() and private not in log_of(c)
