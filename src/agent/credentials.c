@@ -44,6 +44,11 @@ static void remove_file(const struct credentials *c, const char *name)
     unlink(path);
 }
 
+static bool is_own_key(const char *text)
+{
+    return strlen(text) == OWN_KEY_DIGITS && strspn(text, "0123456789abcdef") == OWN_KEY_DIGITS;
+}
+
 void credentials_load(struct credentials *c, const struct agent_config *config)
 {
     *c = (struct credentials){.config = config};
@@ -52,8 +57,9 @@ void credentials_load(struct credentials *c, const struct agent_config *config)
                       *request = path_join(config->data_dir, REQUEST_FILE);
     read_line(key, c->key);
     read_line(request, c->request);
-    if (strcmp(c->key, c->request) == 0)
-        c->request[0] = 0; /* an agent that was killed had no time to remove its file */
+    /* An agent that was killed may have had no time to remove its file, or to write all of it. */
+    if (strcmp(c->key, c->request) == 0 || !is_own_key(c->request))
+        c->request[0] = 0;
     c->offered = *c->request != 0;
 }
 
@@ -105,7 +111,7 @@ static bool read_local_token(struct credentials *c)
 
 static bool make_request(struct credentials *c)
 {
-    unsigned char raw[32];
+    unsigned char raw[OWN_KEY_DIGITS / 2];
     cleanup_error struct error err = ERROR_INIT;
     if (*c->request)
         return true;
@@ -114,7 +120,7 @@ static bool make_request(struct credentials *c)
     char text[2 * sizeof(raw) + 1];
     hex_encode(raw, sizeof(raw), text);
     if (write_line(c, REQUEST_FILE, text, &err) < 0) {
-        log_error("link.request_not_saved", "error=%s action=\"make data_dir writable, or give the agent a token\"",
+        log_error("link.request_not_saved", "error=%s action=\"make data_dir writable\"",
                   log_quote(error_msg(&err)));
         return false;
     }

@@ -25,6 +25,7 @@
 enum {
     CREDENTIAL_MAX = 256,
     PIN_DIGITS = 64,
+    OWN_KEY_DIGITS = 64, /* of a key that the agent makes; the master takes no other */
     PINS_MAX = 4,
     FINGERPRINT_TEXT = 40, /* with its NUL */
 };

@@ -1,6 +1,7 @@
 #include "agent/task/container_unborn.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -175,22 +176,29 @@ size_t container_unborn_list(const char *proc, const char *run_root, struct aren
     return n;
 }
 
+static bool end_one(const struct unborn_container *u)
+{
+    if (kill(u->init, SIGKILL) < 0 && errno == EPERM) {
+        log_warning("agent.container_unborn_left",
+                    "container=%s pid=%d shim=%d reason=\"it belongs to another user, who runs the engine\" "
+                    "action=\"kill both as root\"",
+                    log_quote(u->task), (int)u->init, (int)u->shim);
+        return false;
+    }
+    log_info("agent.container_unborn", "container=%s pid=%d shim=%d action=kill", log_quote(u->task), (int)u->init,
+             (int)u->shim);
+    if (u->shim)
+        kill(u->shim, SIGKILL); /* containerd, if it knows the container, then removes the rest of it */
+    return true;
+}
+
 size_t container_unborn_end(const char *proc, const char *run_root,
                             bool (*is_known)(void *ctx, const char *container_id), void *ctx)
 {
     cleanup_arena struct arena a = ARENA_INIT;
     struct unborn_container *found;
     size_t n = container_unborn_list(proc, run_root, &a, &found), ended = 0;
-    for (size_t i = 0; i < n; i++) {
-        const struct unborn_container *u = &found[i];
-        if (is_known(ctx, u->task))
-            continue;
-        log_info("agent.container_unborn", "container=%s pid=%d shim=%d action=kill", log_quote(u->task), (int)u->init,
-                 (int)u->shim);
-        kill(u->init, SIGKILL);
-        if (u->shim)
-            kill(u->shim, SIGKILL); /* containerd, if it knows the container, then removes the rest of it */
-        ended++;
-    }
+    for (size_t i = 0; i < n; i++)
+        ended += !is_known(ctx, found[i].task) && end_one(&found[i]);
     return ended;
 }

@@ -22,7 +22,7 @@ struct unborn_container {
 
 /* Lists them. `proc` is "/proc"; tests have a directory of their own. Everything lives in the arena. */
 size_t container_unborn_list(const char *proc, const char *run_root, struct arena *a, struct unborn_container **ret);
-/* Ends those of tasks for which `is_known` says false. Returns how many there were. */
+/* Ends those of tasks for which `is_known` says false. Returns how many it has ended. */
 size_t container_unborn_end(const char *proc, const char *run_root,
                             bool (*is_known)(void *ctx, const char *container_id), void *ctx);
 

@@ -320,6 +320,13 @@ def test_an_agent_that_was_accepted_and_whose_link_breaks_joins_when_it_comes_ag
     wait_for("its key", lambda: "link.key file=" in log_of(cluster, "far"))
 
 
+def test_a_file_of_a_request_that_was_cut_off_keeps_no_agent_out(cluster):
+    (cluster.dir / "one").mkdir()
+    (cluster.dir / "one/agent.request").write_text("0123456789abcdef")
+    cluster.start_agent("one", token_file="", token=create_token(cluster, uses=1)["token"])
+    wait_for("its key", lambda: "link.key file=" in log_of(cluster, "one"))
+
+
 def test_a_key_that_was_offered_opens_nothing_for_another_agent(cluster, cut):
     relay, token = cut("agent"), create_token(cluster, uses=1)["token"]
     cluster.start_agent("one", wait=False, token_file="", token=token, master_port=relay.own_port)
