@@ -120,8 +120,7 @@ static bool make_request(struct credentials *c)
     char text[2 * sizeof(raw) + 1];
     hex_encode(raw, sizeof(raw), text);
     if (write_line(c, REQUEST_FILE, text, &err) < 0) {
-        log_error("link.request_not_saved", "error=%s action=\"make data_dir writable\"",
-                  log_quote(error_msg(&err)));
+        log_error("link.request_not_saved", "error=%s action=\"make data_dir writable\"", log_quote(error_msg(&err)));
         return false;
     }
     memcpy(c->request, text, sizeof(text));

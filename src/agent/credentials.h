@@ -45,7 +45,7 @@ struct credentials {
     char shown[CREDENTIAL_MAX + 1];                            /* what the last request to the master had */
     char key[CREDENTIAL_MAX + 1], request[CREDENTIAL_MAX + 1]; /* "" if there is none */
     char pins[PINS_MAX * PIN_DIGITS + 1]; /* without a gap; "": the master is known as the configuration says */
-    bool offered;       /* the master may have made `request` the key */
+    bool offered;                         /* the master may have made `request` the key */
     bool local_refused; /* the token of this machine's master is not that of the master which the agent asks */
 };
 

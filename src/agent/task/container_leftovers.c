@@ -5,7 +5,7 @@
 
 #include "agent/agent.h"
 #include "agent/engine/container.h"
-#include "agent/task/container_unborn.h"
+#include "agent/engine/container_unborn.h"
 #include "agent/task/task.h"
 #include "common/base/cleanup.h"
 #include "common/base/must.h"
@@ -144,7 +144,8 @@ static void on_timer(void *ctx)
 static void on_unborn(void *ctx)
 {
     struct container_leftovers *l = ctx;
-    container_unborn_end("/proc", l->agent->config->run_root, is_known, l);
+    const struct unborn_search search = {"/proc", l->agent->config->run_root, CONTAINER_SUPERVISOR};
+    container_unborn_end(&search, is_known, l);
     if (l->unborn_delay_us > UNBORN_LAST_US)
         return;
     loop_timer_arm(l->unborn, l->unborn_delay_us);

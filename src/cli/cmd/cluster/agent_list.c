@@ -162,11 +162,11 @@ int cmd_agent_list(struct cli *cli, const struct args_agent_list *args, struct e
                     agent_local_id(out.agents[i].id), format_time(&cli->arena, true, out.agents[i].lost_time),
                     agent_local_id(out.agents[i].id));
     bool for_people = cli->out_terminal && !args->csv;
-    static const char *const told[] = {"Agent ID",        "Slots",           "Containers",       "Resource Pool",
-                                       "Enabled",         "Draining",        "Reason",           "Label",
-                                       "Version",         "Registered Time", "Addresses",        "Isolated",
-                                       "Cores Requested", "Memory Requested", "Certificate", "Certificate Until",
-                                       NULL};
+    static const char *const told[] = {
+        "Agent ID",          "Slots",    "Containers",      "Resource Pool",    "Enabled",
+        "Draining",          "Reason",   "Label",           "Version",          "Registered Time",
+        "Addresses",         "Isolated", "Cores Requested", "Memory Requested", "Certificate",
+        "Certificate Until", NULL};
     static const char *const as_released[] = {"Agent ID",      "Version", "Registered Time", "Slots",     "Containers",
                                               "Resource Pool", "Enabled", "Draining",        "Addresses", NULL};
     table_columns(&t, for_people ? told : as_released);

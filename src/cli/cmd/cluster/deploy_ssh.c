@@ -56,8 +56,7 @@ enum { REGISTER_MS = 30000, POLL_MS = 100 };
 /* An earlier det has left a directory in the place of the link. It becomes a version, too, because tasks may run from
  * it. A version that is there is used again, unless a file of it was changed. */
 static const char up_script[] = SCRIPT_BEGIN
-    "for C in find xargs sha256sum stat; do command -v $C >/dev/null || { echo \"install $C on this machine\" >&2; exit 1; }; done; "
-    SCRIPT_LOCK SCRIPT_STOP
+    "for C in find xargs sha256sum stat; do command -v $C >/dev/null || { echo \"install $C on this machine\" >&2; exit 1; }; done; " SCRIPT_LOCK SCRIPT_STOP
     "IFS= read -r T; umask 022; N=$(mktemp -d \"$D/new.XXXXXX\"); trap 'rm -rf \"$N\"; : >deploy.lock' EXIT; chmod 755 \"$N\"; tar -xzf - -C \"$N\"; "
     "mkdir -p versions; content() { (cd \"$1\" && find . -type f ! -path '*/__pycache__/*' | LC_ALL=C sort | xargs sha256sum | "
     "sha256sum | cut -c1-16); }; aside() { U=$(mktemp -d versions/aside.XXXXXX); chmod 755 \"$U\"; mv \"$1\" \"$U/programs\"; }; "

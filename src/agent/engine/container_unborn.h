@@ -5,8 +5,8 @@
  *
  * Such a process has the container's mounts already. It is recognised by them, certainly: it sees the supervisor's
  * directory of a task below this agent's run_root, and only this agent has containers made with that. */
-#ifndef DET_AGENT_TASK_CONTAINER_UNBORN_H
-#define DET_AGENT_TASK_CONTAINER_UNBORN_H
+#ifndef DET_AGENT_ENGINE_CONTAINER_UNBORN_H
+#define DET_AGENT_ENGINE_CONTAINER_UNBORN_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,10 +20,17 @@ struct unborn_container {
     pid_t shim;       /* containerd's process above it, of this container alone; 0: another program is above it */
 };
 
-/* Lists them. `proc` is "/proc"; tests have a directory of their own. Everything lives in the arena. */
-size_t container_unborn_list(const char *proc, const char *run_root, struct arena *a, struct unborn_container **ret);
+/* Where they are looked for. */
+struct unborn_search {
+    const char *proc;     /* "/proc"; tests have a directory of their own */
+    const char *run_root; /* of this agent's tasks */
+    const char *mounted;  /* where a container sees the supervisor's directory of its task */
+};
+
+/* Lists them. Everything lives in the arena. */
+size_t container_unborn_list(const struct unborn_search *s, struct arena *a, struct unborn_container **ret);
 /* Ends those of tasks for which `is_known` says false. Returns how many it has ended. */
-size_t container_unborn_end(const char *proc, const char *run_root,
-                            bool (*is_known)(void *ctx, const char *container_id), void *ctx);
+size_t container_unborn_end(const struct unborn_search *s, bool (*is_known)(void *ctx, const char *container_id),
+                            void *ctx);
 
 #endif

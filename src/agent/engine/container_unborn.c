@@ -1,4 +1,4 @@
-#include "agent/task/container_unborn.h"
+#include "agent/engine/container_unborn.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/task/runtime_container.h"
 #include "common/base/cleanup.h"
 #include "common/base/strbuf.h"
 #include "common/system/files.h"
@@ -72,10 +71,10 @@ static const char *rest_below(const char *path, const char *dir)
 }
 
 /* Where run_root is, in the words of mountinfo: the device of its file system, and its path there. */
-static bool find_place(const char *proc, const char *run_root, struct arena *a, struct mount_line *ret)
+static bool find_place(const struct unborn_search *s, struct arena *a, struct mount_line *ret)
 {
     cleanup_strbuf struct strbuf mounts = STRBUF_INIT;
-    cleanup_free char *real = realpath(run_root, NULL), *file = path_join(proc, "self/mountinfo");
+    cleanup_free char *real = realpath(s->run_root, NULL), *file = path_join(s->proc, "self/mountinfo");
     struct mount_line *m = arena_new(a, struct mount_line);
     size_t longest = 0;
     if (!real || file_read(file, TEXT_MAX, &mounts, NULL) < 0)
@@ -97,14 +96,14 @@ static bool find_place(const char *proc, const char *run_root, struct arena *a, 
 
 /* The id of the task whose supervisor's directory the process sees where containers have it; NULL: it sees none that
  * lies at `place`. */
-static const char *task_of(const char *proc, pid_t pid, const struct mount_line *place, struct strbuf *scratch,
-                           struct arena *a)
+static const char *task_of(const struct unborn_search *s, pid_t pid, const struct mount_line *place,
+                           struct strbuf *scratch, struct arena *a)
 {
     struct mount_line *m = arena_new(a, struct mount_line);
-    if (!read_of(proc, pid, "mountinfo", scratch))
+    if (!read_of(s->proc, pid, "mountinfo", scratch))
         return NULL;
     for (const char *text = strbuf_str(scratch); next_mount(&text, m);) {
-        const char *rest = strcmp(m->at, CONTAINER_SUPERVISOR) == 0 && strcmp(m->device, place->device) == 0
+        const char *rest = strcmp(m->at, s->mounted) == 0 && strcmp(m->device, place->device) == 0
                                ? rest_below(m->root, place->root)
                                : NULL;
         if (!rest || *rest != '/')
@@ -152,24 +151,24 @@ static pid_t shim_of(const char *proc, pid_t init, struct strbuf *scratch)
                : 0;
 }
 
-size_t container_unborn_list(const char *proc, const char *run_root, struct arena *a, struct unborn_container **ret)
+size_t container_unborn_list(const struct unborn_search *s, struct arena *a, struct unborn_container **ret)
 {
     cleanup_strbuf struct strbuf scratch = STRBUF_INIT;
     struct mount_line *place = arena_new(a, struct mount_line);
     size_t n = 0;
     *ret = NULL;
-    DIR *d = opendir(proc);
+    DIR *d = opendir(s->proc);
     for (pid_t pid; d && n < LISTED_MAX && (pid = procstat_next(d));) {
-        if (!has_name(proc, pid, INIT_NAME, /* is_whole= */ true, &scratch))
+        if (!has_name(s->proc, pid, INIT_NAME, /* is_whole= */ true, &scratch))
             continue;
         if (!*ret) {
             *ret = arena_array(a, struct unborn_container, LISTED_MAX);
-            if (!find_place(proc, run_root, a, place))
+            if (!find_place(s, a, place))
                 break;
         }
-        const char *task = task_of(proc, pid, place, &scratch, a);
+        const char *task = task_of(s, pid, place, &scratch, a);
         if (task)
-            (*ret)[n++] = (struct unborn_container){.task = task, .init = pid, .shim = shim_of(proc, pid, &scratch)};
+            (*ret)[n++] = (struct unborn_container){.task = task, .init = pid, .shim = shim_of(s->proc, pid, &scratch)};
     }
     if (d)
         closedir(d);
@@ -192,12 +191,12 @@ static bool end_one(const struct unborn_container *u)
     return true;
 }
 
-size_t container_unborn_end(const char *proc, const char *run_root,
-                            bool (*is_known)(void *ctx, const char *container_id), void *ctx)
+size_t container_unborn_end(const struct unborn_search *s, bool (*is_known)(void *ctx, const char *container_id),
+                            void *ctx)
 {
     cleanup_arena struct arena a = ARENA_INIT;
     struct unborn_container *found;
-    size_t n = container_unborn_list(proc, run_root, &a, &found), ended = 0;
+    size_t n = container_unborn_list(s, &a, &found), ended = 0;
     for (size_t i = 0; i < n; i++)
         ended += !is_known(ctx, found[i].task) && end_one(&found[i]);
     return ended;

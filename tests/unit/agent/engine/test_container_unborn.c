@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/task/container_unborn.h"
+#include "agent/engine/container_unborn.h"
 #include "common/system/files.h"
 
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -16,6 +16,7 @@
 
 static char place[] = "/tmp/det-test-unborn-XXXXXX";
 static char proc[64], run_root[64];
+static const struct unborn_search search = {proc, run_root, "/run/determined.supervisor"};
 static struct arena arena = ARENA_INIT;
 
 static void put(int pid, const char *file, const char *text, size_t n)
@@ -93,7 +94,7 @@ static void test_a_process_that_waits_to_become_a_task__is_found_with_its_shim(v
     put_text(101, "cgroup", "4:memory:/docker/" ID "\n0::/\n");
     put_process(102, 1, "runc:[2:INIT]"); /* its task's directory was removed, and no shim is above it */
     put_mounts(102, "8:2", "/part/the\\040tasks/task-2/supervisor//deleted");
-    size_t n = container_unborn_list(proc, run_root, &arena, &found);
+    size_t n = container_unborn_list(&search, &arena, &found);
     assert_int_equal(n, 2);
     size_t first = found[0].init == 101 ? 0 : 1;
     assert_string_equal(found[first].task, "task-1");
@@ -121,7 +122,7 @@ static void test_processes_of_others__are_not_found(void **state)
     put_process(107, 1, "runc:[2:INIT]"); /* and one that has gone */
     put_process(108, 1, "runc:[2:INIT]2");
     put_mounts(108, "8:2", "/part/the\\040tasks/task-1/supervisor");
-    assert_int_equal(container_unborn_list(proc, run_root, &arena, &found), 0);
+    assert_int_equal(container_unborn_list(&search, &arena, &found), 0);
 }
 
 static void test_a_process_above_it__is_its_shim_only_if_both_name_the_container(void **state)
@@ -144,7 +145,7 @@ static void test_a_process_above_it__is_its_shim_only_if_both_name_the_container
         put_mounts(101, "8:2", "/part/the\\040tasks/task-1/supervisor");
         snprintf(group, sizeof(group), "0::%s\n", row[i].group);
         put_text(101, "cgroup", group);
-        assert_int_equal(container_unborn_list(proc, run_root, &arena, &found), 1);
+        assert_int_equal(container_unborn_list(&search, &arena, &found), 1);
         assert_int_equal(found[0].shim, 0);
     }
 }
@@ -160,7 +161,7 @@ static void test_the_container_of_a_task_that_the_agent_knows__is_left_alone(voi
     int asked = 0;
     put_process(getpid(), 1, "runc:[2:INIT]"); /* this test would end */
     put_mounts(getpid(), "8:2", "/part/the\\040tasks/task-1/supervisor");
-    assert_int_equal(container_unborn_end(proc, run_root, knows_all, &asked), 0);
+    assert_int_equal(container_unborn_end(&search, knows_all, &asked), 0);
     assert_int_equal(asked, 1);
 }
 
