@@ -207,7 +207,7 @@ class Cut:
     says, until heal()."""
 
     def __init__(self, port, swallow):
-        self.port, self.swallow, self.cutting, self.swallowed, self.stack = port, swallow, True, threading.Event(), contextlib.ExitStack()
+        self.port, self.swallow, self.cutting, self.refusals, self.swallowed, self.stack = port, swallow, True, 0, threading.Event(), contextlib.ExitStack()
         self.listener = self.stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         self.own_port = self.listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
@@ -237,6 +237,7 @@ class Cut:
                     continue
                 if not data:
                     break
+                self.refusals += who == "master" and b" 401 " in data.split(b"\r\n")[0]
                 if who == "master" and b" 101 " in data.split(b"\r\n")[0]:
                     head, _, rest = data.partition(b"\r\n\r\n")
                     let_in.set()
@@ -333,7 +334,7 @@ def test_a_key_that_was_offered_opens_nothing_for_another_agent(cluster, cut):
     wait_for("the hello to be lost", relay.swallowed.is_set)
     cluster.start_agent("two", token_file="", token=token)  # somebody else is faster
     relay.heal()
-    wait_for("the refusal", lambda: "code=401" in log_of(cluster, "one"))
+    wait_for("the refusals of its key and of the token", lambda: relay.refusals >= 4)
     assert [a["id"] for a in cluster.get("/api/v1/agents").json["agents"]] == ["two"]
     assert pending(cluster) == []
 
