@@ -16,8 +16,6 @@
 
 #define INIT_NAME "runc:[2:INIT]" /* as runc calls its process that waits */
 #define SHIM_NAME "containerd-shim"
-#define SUPERVISOR_DIR "supervisor"
-#define DELETED "//deleted" /* the kernel writes this behind the path of a directory that was removed */
 
 enum { TEXT_MAX = 4 * 1024 * 1024, LISTED_MAX = 1000, ENGINE_ID = 64 };
 
@@ -95,7 +93,7 @@ static bool find_place(const struct unborn_search *s, struct arena *a, struct mo
 }
 
 /* The id of the task whose supervisor's directory the process sees where containers have it; NULL: it sees none that
- * lies at `place`. */
+ * lies at `place`. A directory that was removed has another name there, but still lies below that of its task. */
 static const char *task_of(const struct unborn_search *s, pid_t pid, const struct mount_line *place,
                            struct strbuf *scratch, struct arena *a)
 {
@@ -109,8 +107,7 @@ static const char *task_of(const struct unborn_search *s, pid_t pid, const struc
         if (!rest || *rest != '/')
             continue;
         size_t n = strcspn(rest + 1, "/");
-        const char *last = rest + 1 + n;
-        if (n && (strcmp(last, "/" SUPERVISOR_DIR) == 0 || strcmp(last, "/" SUPERVISOR_DIR DELETED) == 0))
+        if (n && rest[1 + n] == '/')
             return arena_strndup(a, rest + 1, n);
     }
     return NULL;

@@ -93,7 +93,7 @@ static void test_a_process_that_waits_to_become_a_task__is_found_with_its_shim(v
     put_mounts(101, "8:2", "/part/the\\040tasks/task-1/supervisor");
     put_text(101, "cgroup", "4:memory:/docker/" ID "\n0::/\n");
     put_process(102, 1, "runc:[2:INIT]"); /* its task's directory was removed, and no shim is above it */
-    put_mounts(102, "8:2", "/part/the\\040tasks/task-2/supervisor//deleted");
+    put_mounts(102, "8:2", "/part/the\\040tasks/task-2/.removing-20f148660962f97c/0//deleted");
     size_t n = container_unborn_list(&search, &arena, &found);
     assert_int_equal(n, 2);
     size_t first = found[0].init == 101 ? 0 : 1;
@@ -113,8 +113,8 @@ static void test_processes_of_others__are_not_found(void **state)
     put_mounts(102, "8:1", "/part/the\\040tasks/task-1/supervisor");
     put_process(103, 1, "runc:[2:INIT]"); /* of another agent */
     put_mounts(103, "8:2", "/part/the\\040tasks2/task-1/supervisor");
-    put_process(104, 1, "runc:[2:INIT]"); /* of something that lies deeper */
-    put_mounts(104, "8:2", "/part/the\\040tasks/task-1/run/supervisor");
+    put_process(104, 1, "runc:[2:INIT]"); /* of no task */
+    put_mounts(104, "8:2", "/part/the\\040tasks/task-1");
     put_process(105, 1, "runc:[2:INIT]");
     put_mounts(105, "8:2", "/part/the\\040tasks//supervisor");
     put_process(106, 1, "runc:[2:INIT]"); /* it has no mounts of its own yet */
