@@ -46,6 +46,11 @@ static void remove_file(const struct credentials *c, const char *name)
     unlink(path);
 }
 
+static bool is_own_key(const char *text)
+{
+    return strlen(text) == OWN_KEY_DIGITS && strspn(text, "0123456789abcdef") == OWN_KEY_DIGITS;
+}
+
 void credentials_load(struct credentials *c, const struct agent_config *config)
 {
     *c = (struct credentials){.config = config};
@@ -54,6 +59,10 @@ void credentials_load(struct credentials *c, const struct agent_config *config)
                       *request = path_join(config->data_dir, REQUEST_FILE);
     read_line(key, c->key);
     read_line(request, c->request);
+    /* An agent that was killed may have had no time to remove its file, or to write all of it. */
+    if (strcmp(c->key, c->request) == 0 || !is_own_key(c->request))
+        c->request[0] = 0;
+    c->offered = *c->request != 0;
 }
 
 /* ---- the master's own token -------------------------------------------------------------------------------------- */
@@ -104,7 +113,7 @@ static bool read_local_token(struct credentials *c)
 
 static bool make_request(struct credentials *c)
 {
-    unsigned char raw[32];
+    unsigned char raw[OWN_KEY_DIGITS / 2];
     cleanup_error struct error err = ERROR_INIT;
     if (*c->request)
         return true;
@@ -113,8 +122,7 @@ static bool make_request(struct credentials *c)
     char text[2 * sizeof(raw) + 1];
     hex_encode(raw, sizeof(raw), text);
     if (write_line(c, REQUEST_FILE, text, &err) < 0) {
-        log_error("link.request_not_saved", "error=%s action=\"make data_dir writable, or give the agent a token\"",
-                  log_quote(error_msg(&err)));
+        log_error("link.request_not_saved", "error=%s action=\"make data_dir writable\"", log_quote(error_msg(&err)));
         return false;
     }
     memcpy(c->request, text, sizeof(text));
@@ -127,24 +135,55 @@ static void show(struct credentials *c, enum credential_kind kind, const char *t
     snprintf(c->shown, sizeof(c->shown), "%s", text);
 }
 
-void credentials_choose(struct credentials *c)
+static bool show_token(struct credentials *c)
 {
-    if (*c->key)
-        show(c, CREDENTIAL_KEY, c->key);
-    else if (*c->config->token)
+    if (*c->config->token)
         show(c, CREDENTIAL_TOKEN, c->config->token);
     else if (!c->local_refused && read_local_token(c))
         c->kind = CREDENTIAL_LOCAL_TOKEN;
-    else if (make_request(c))
-        show(c, CREDENTIAL_REQUEST, c->request);
     else
+        return false;
+    return true;
+}
+
+void credentials_choose(struct credentials *c)
+{
+    if (*c->key) {
+        show(c, CREDENTIAL_KEY, c->key);
+    } else if (show_token(c)) {
+        bool has_request = make_request(c);
+        if (has_request && c->offered)
+            show(c, CREDENTIAL_OFFERED, c->request);
+    } else if (make_request(c)) {
+        show(c, CREDENTIAL_REQUEST, c->request);
+    } else {
         show(c, CREDENTIAL_NONE, "");
+    }
+}
+
+bool credentials_are_token(const struct credentials *c)
+{
+    return c->kind == CREDENTIAL_TOKEN || c->kind == CREDENTIAL_LOCAL_TOKEN;
+}
+
+const char *credentials_offer(struct credentials *c)
+{
+    if (!credentials_are_token(c) || !*c->request)
+        return NULL;
+    c->offered = true;
+    return c->request;
 }
 
 /* ---- what becomes of them ---------------------------------------------------------------------------------------- */
 
-void credentials_refused(struct credentials *c, const char *why)
+void credentials_refused(struct credentials *c, bool is_unknown, const char *why)
 {
+    if (c->kind == CREDENTIAL_OFFERED && is_unknown)
+        c->offered = false;
+    else if (credentials_are_token(c))
+        c->offered = *c->request != 0; /* the token may be used up by the agent's own hello */
+    if (!is_unknown)
+        return;
     if (c->kind == CREDENTIAL_LOCAL_TOKEN) {
         c->local_refused = true;
         log_warning("link.local_token_refused", "meaning=\"the master at this address is not the one that keeps its "
@@ -162,7 +201,7 @@ static void save_key(struct credentials *c, const char *key)
 {
     cleanup_error struct error err = ERROR_INIT;
     if (write_line(c, KEY_FILE, key, &err) < 0) {
-        log_warning("link.key_not_saved", "error=%s action=\"the agents' token goes on being used\"",
+        log_warning("link.key_not_saved", "error=%s action=\"it is saved at the next connection\"",
                     log_quote(error_msg(&err)));
         return;
     }
@@ -171,21 +210,26 @@ static void save_key(struct credentials *c, const char *key)
              log_quote(c->config->data_dir));
 }
 
-void credentials_accepted(struct credentials *c)
+static void take_key(struct credentials *c, const char *key)
 {
-    if (c->kind != CREDENTIAL_REQUEST || !*c->request)
-        return;
-    save_key(c, c->request);
+    save_key(c, key);
     if (!*c->key)
         return;
     c->request[0] = 0;
+    c->offered = false;
     remove_file(c, REQUEST_FILE);
+}
+
+void credentials_accepted(struct credentials *c)
+{
+    if (*c->request && (c->kind == CREDENTIAL_REQUEST || c->kind == CREDENTIAL_OFFERED))
+        take_key(c, c->request);
 }
 
 void credentials_take_key(struct credentials *c, const char *key)
 {
     if (key && *key && strlen(key) <= CREDENTIAL_MAX && !strpbrk(key, "\r\n"))
-        save_key(c, key);
+        take_key(c, key);
 }
 
 /* ---- the master's certificate ------------------------------------------------------------------------------------ */

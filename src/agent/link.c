@@ -25,6 +25,7 @@
 #define PINGS 4 /* within the time after which a silent master's connection counts as broken */
 #define UNAUTHENTICATED 401
 #define FORBIDDEN 403
+#define CONFLICT 409
 #define SILENCE_S 60 /* that time, until a master has said how long it is */
 #define SILENCE_MAX_S 3600
 /* after a request for a certificate that came to nothing, and the longest time without a look at the certificate */
@@ -115,7 +116,7 @@ static void connect_now(void *ctx)
     struct credentials *own = &k->credentials;
     credentials_choose(own);
     /* A certificate belongs to a key: an agent that joins anew gets another one. */
-    if (own->kind != CREDENTIAL_KEY)
+    if (own->kind != CREDENTIAL_KEY && own->kind != CREDENTIAL_OFFERED)
         own_certificate_forget(&k->certificate);
     const char *certificate = own_certificate_file(&k->certificate);
     cleanup_free char *url = link_url(k);
@@ -184,6 +185,14 @@ static void note_waiting(struct link *k, int code)
     k->waits = waits;
 }
 
+/* The certificate belongs to a key. One that is left of an earlier key must not keep out an agent that joins anew. */
+static void forget_earlier_certificate(struct link *k, int code)
+{
+    enum credential_kind kind = k->credentials.kind;
+    if ((kind == CREDENTIAL_KEY && code == UNAUTHENTICATED) || (kind == CREDENTIAL_OFFERED && code == FORBIDDEN))
+        own_certificate_forget(&k->certificate);
+}
+
 static void on_close(struct ws *w, int code, const char *why, void *ctx)
 {
     struct link *k = ctx;
@@ -197,8 +206,9 @@ static void on_close(struct ws *w, int code, const char *why, void *ctx)
     if (was_up || k->failures == 1 || k->failures % 60 == 0)
         log_warning("link.down", "master=%s:%d code=%d reason=%s attempts=%d", k->config->master_host,
                     k->config->master_port, code, log_quote(why ? why : ""), k->failures);
-    if (code == UNAUTHENTICATED)
-        credentials_refused(&k->credentials, why ? why : "");
+    forget_earlier_certificate(k, code);
+    if (code == UNAUTHENTICATED || code == CONFLICT)
+        credentials_refused(&k->credentials, code == UNAUTHENTICATED, why ? why : "");
     if (was_up)
         k->handler.on_down(k->handler.ctx);
     if (k->opened && k->failures == k->config->reconnect_attempts && !k->waits)
@@ -219,11 +229,6 @@ static void send_message(struct link *k, struct wire_link_agent_message m)
     ws_send(k->ws, k->out.s, k->out.n, /* is_text= */ true);
 }
 
-static bool wants_key(const struct link *k)
-{
-    return k->credentials.kind == CREDENTIAL_TOKEN || k->credentials.kind == CREDENTIAL_LOCAL_TOKEN;
-}
-
 static void on_open(struct ws *w, void *ctx)
 {
     struct link *k = ctx;
@@ -233,7 +238,8 @@ static void on_open(struct ws *w, void *ctx)
                                           .version = DET_VERSION,
                                           .resource_pool = k->config->resource_pool,
                                           .hostname = k->config->hostname,
-                                          .wants_key = wants_key(k),
+                                          .wants_key = credentials_are_token(&k->credentials),
+                                          .key = credentials_offer(&k->credentials),
                                           .cluster_id = k->cluster_id,
                                           .streams = true,
                                           .takes_certificate = own_certificate_is_wanted(&k->certificate)};
@@ -347,7 +353,7 @@ static void on_master_hello(struct link *k, const struct wire_link_master_hello 
     k->up = true;
     k->failures = 0;
     k->backoff_us = BACKOFF_FIRST_US;
-    if (asks(k))
+    if (asks(k) || k->credentials.kind == CREDENTIAL_OFFERED)
         own_certificate_drop_leftover(&k->certificate);
     credentials_accepted(&k->credentials);
     log_info("link.up", "master=%s:%d epoch=%" PRId64 " cluster=%s expected=%zu", k->config->master_host,

@@ -741,7 +741,9 @@ size_t core_agent_n(const struct core *c);
  * needed. */
 bool core_agent_next(const struct core *c, const struct agent **at, struct core_agent_view *ret);
 void core_agent_view(const struct agent *at, struct core_agent_view *ret);
-uint64_t core_agent_revision(const struct agent *at); /* the member core_agent_view.revision of this agent */
+/* The members core_agent_view.revision and .id of this agent. */
+uint64_t core_agent_revision(const struct agent *at);
+const char *core_agent_id(const struct agent *at);
 bool core_agent_by_id(const struct core *c, const char *agent_id, struct core_agent_view *ret);
 /* Returns a slot of an agent; the slots are ordered by device id. */
 bool core_slot(const struct core *c, const char *agent_id, size_t index, struct core_slot_view *ret);

@@ -170,6 +170,11 @@ uint64_t core_agent_revision(const struct agent *agent)
     return agent->revision;
 }
 
+const char *core_agent_id(const struct agent *agent)
+{
+    return agent->row.id;
+}
+
 bool core_agent_next(const struct core *c, const struct agent **at, struct core_agent_view *ret)
 {
     const struct agent *agent = !*at ? c->agents : (*at)->hh.next;

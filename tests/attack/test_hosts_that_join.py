@@ -113,6 +113,34 @@ def test_a_token_is_used_again_and_again_by_an_agent_that_takes_no_key(cluster):
     assert "takes no key of its own" in evil.refusal()
 
 
+@pytest.mark.parametrize("key", ["short", "a" * 63, "a" * 65, "A" * 64, "g" * 64, "a" * 10000, "ab " * 21 + "a"])
+def test_a_key_that_is_easy_to_guess_or_has_another_form_is_not_taken(cluster, key):
+    made = cluster.post("/api/v1/join-tokens", {"uses": 1}).json
+    evil = HostileAgent(cluster, "weak", token=made["token"]).hello(wantsKey=True, key=key)
+    assert "it must have 64" in evil.refusal()
+    [row] = [t for t in cluster.get("/api/v1/join-tokens").json["joinTokens"] if t["id"] == made["joinToken"]["id"]]
+    assert row["uses"] == 0
+
+
+def test_the_key_that_an_agent_has_made_is_kept_as_a_hash_and_is_good_for_its_id_only(cluster):
+    token, key = cluster.post("/api/v1/join-tokens", {"uses": 1}).json["token"], os.urandom(32).hex()
+    with HostileAgent(cluster, "maker", token=token).hello(wantsKey=True, key=key) as agent:
+        assert agent.hear_until("agentKey")["key"] == key
+    with HostileAgent(cluster, "maker", token=key) as agent:
+        assert agent.hello().welcome()
+    with pytest.raises(Refused, match="401"):
+        HostileAgent(cluster, "other", token=key)
+    # who has joined cannot put another key in its place
+    with HostileAgent(cluster, "maker", token=key) as agent:
+        agent.hello(wantsKey=True, key="f" * 64).welcome()
+    with pytest.raises(Refused, match="401"):
+        HostileAgent(cluster, "maker", token="f" * 64)
+    assert key not in cluster.master_log()
+    if os.environ.get("DET_TEST_DB") != "postgres":
+        for path in (cluster.dir / "data").glob("determined.db*"):
+            assert key.encode() not in path.read_bytes()
+
+
 def test_an_agent_of_another_version_is_taken_and_named(cluster):
     """What an agent says of its version is shown to people only."""
     token = cluster.post("/api/v1/join-tokens", {"uses": 1}).json["token"]

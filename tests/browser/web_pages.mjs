@@ -282,7 +282,8 @@ const scenarios = {
     await page.goto(`${url}cluster`);
     await page.locator(".agent .slot.used").first().waitFor();
     await page.locator(".chart canvas").waitFor();
-    return { agents: await texts(page.locator(".agent b")), slots: await page.locator(".agent .slot").count(), used: await page.locator(".agent .slot.used").count(), tip: await page.locator(".agent .slot.used").first().getAttribute("title") };
+    return { agents: await texts(page.locator(".agent b")), slots: await page.locator(".agent .slot").count(), used: await page.locator(".agent .slot.used").count(), tip: await page.locator(".agent .slot.used").first().getAttribute("title"),
+      requested: await texts(page.locator(".agent .requested")), label: await texts(page.locator(".agent .label")) };
   },
 
   /** Goes through pages on which every text tries to be more than text. */

@@ -15,6 +15,7 @@ import threading
 import conftest
 import pytest
 from support.fake_master import clients as fake_master
+from support.fake_master.messages import message
 
 NOW_PAGER = {"DET_PAGER": "cat"}
 
@@ -102,6 +103,20 @@ def test_empty_columns_are_left_out_and_times_are_relative(on_terminal, det, mas
     assert "Parent ID" not in on_terminal("experiment", "list", columns=150) and "Parent ID" in det("experiment", "list")
     assert re.search(r"\| (\d+[hd] ago|2026-11-21) ", shown) and "+0000" not in shown
     assert "Agent Uid" in det("user", "list") and "Remote" in det("user", "list")
+
+
+def test_agents_show_on_a_terminal_what_was_asked_for_of_them_and_their_certificates(on_terminal, det, master):
+    """Pipes get the columns of release 0.38.1."""
+    agent = {"enabled": True, "registeredTime": "2026-11-21T07:00:00Z", "resourcePools": ["default"], "slotStats": message("agent.v1.SlotStats")}
+    master.every_agent = [
+        message("agent.v1.Agent", id="a", **agent, label="rack 3", cpus=4, cpusUsed=1.5, memoryBytes=str(8 << 30), memoryUsedBytes=str(2 << 30),
+                certificateExpiry="2999-01-01T00:00:00Z"),
+        message("agent.v1.Agent", id="b", **agent, certificateExpiry="2020-01-01T00:00:00Z"), message("agent.v1.Agent", id="c", **agent)]
+    rows = {line.split("|")[0].strip(): line for line in on_terminal("agent", "list", columns=300).splitlines()}
+    assert all(words in rows["a"] for words in ("rack 3", "1.5 of 4", "2.0GB of 8.0GB", "| valid", "2999-01-01")), rows
+    assert "expired" in rows["b"] and " of " not in rows["b"] and "valid" not in rows["c"] and "expired" not in rows["c"], rows
+    for more in ([], ["--csv"]):
+        assert "Cores" not in det("agent", "list", *more) and "Certificate" not in det("agent", "list", *more)
 
 
 def test_a_title_takes_several_lines_where_its_cells_are_narrow(on_terminal):

@@ -120,10 +120,9 @@ def unfolded(text):
 
 
 def without_additions(text):
-    """What ours says besides, a line each: of a job why it waits and when it may start, of an agent whether it keeps users apart and what it
-    has of cores and memory, of the
-    master its own version, of a workspace when it was changed."""
-    return re.sub(r'\n *"?(?:estimatedStart|reason|isolated|isolation_gap|cpus|cpus_used|memory_bytes|memory_used_bytes|programVersion|passwordMinLength|modifiedAt)"?:.*', "", text)
+    """What ours says besides, a line each: of a job why it waits and when it may start, of an agent whether it keeps users apart, what it has of cores and memory,
+    and its certificate, of the master its own version, of a workspace when it was changed."""
+    return re.sub(r'\n *"?(?:estimatedStart|reason|isolated|isolation_gap|certificate|certificate_until|cpus|cpus_used|memory_bytes|memory_used_bytes|programVersion|passwordMinLength|modifiedAt)"?:.*', "", text)
 
 
 def reason(err):

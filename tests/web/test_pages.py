@@ -212,7 +212,9 @@ def test_the_job_queue_is_managed_as_documented(world, see):
 
 
 def test_the_cluster_is_a_picture_of_its_slots(world, see):
+    assert world.c.post("/api/v1/agents/gpu-2/label", {"label": "rack 3, <b>left</b>"}, token=world.c.login("admin", keep=False).json["token"]).status == 200
     found = see("cluster")
+    assert found["label"] == ["rack 3, <b>left</b>"] and len(found["requested"]) == 2 and "cores, " in found["requested"][0]
     assert found["agents"] == ["gpu-1", "gpu-2"] and found["slots"] == 12 and found["used"] >= 4 and "in use" in found["tip"]
 
 

@@ -9,7 +9,7 @@ const { call } = await import("@shared/api/call");
 const { filterOf, orderOf, sortOf, textOf } = await import("@features/experiments/lookup");
 const { chartsOf, namesOf } = await import("@shared/lib/metric-names");
 const { joined } = await import("@shared/logs/log-stream");
-const { byContainer, slotState, stateOf } = await import("@features/cluster/slots");
+const { byContainer, certificate, requested, slotState, stateOf } = await import("@features/cluster/slots");
 const { match, pages, parametersOf } = await import("@app/pages");
 
 test("series are joined over one axis; what is no number is a gap", () => {
@@ -77,6 +77,15 @@ test("slots are used, free, draining, disabled or lost", () => {
     slotState({ ...slot, enabled: false }, agent), slotState({ ...slot, container: {} }, { ...agent, lostTime: "2026" })], ["free", "used", "draining", "disabled", "disabled", "lost"]);
   assert.deepEqual([stateOf(agent), stateOf({ ...agent, enabled: false })], ["ENABLED", "DISABLED"]);
   assert.equal(byContainer([{ name: "a", resources: [{ containerId: "c" }] }]).get("c").name, "a");
+});
+
+test("agents say what was requested of them and until when their certificate is valid", () => {
+  const agent = { cpus: 3.5, cpusUsed: 0, memoryBytes: "2000000000", memoryUsedBytes: "500000000", certificateExpiry: "2026-11-30T10:00:00Z" };
+  assert.equal(requested(agent), "requested: 0 of 3.5 cores, 500 MB of 2.00 GB");
+  assert.equal(requested({ cpus: null, memoryBytes: null }), "", "an agent of an older version does not tell");
+  assert.equal(certificate(agent, Date.parse("2026-11-23T10:00:00Z")), "certificate until 2026-11-30 10:00:00 UTC");
+  assert.equal(certificate(agent, Date.parse("2026-12-01T10:00:00Z")), "certificate expired 2026-11-30 10:00:00 UTC");
+  assert.equal(certificate({}, 0), "");
 });
 
 test("paths lead to pages, and to no others", () => {

@@ -5,6 +5,7 @@
 
 #include "agent/agent.h"
 #include "agent/engine/container.h"
+#include "agent/engine/container_unborn.h"
 #include "agent/task/task.h"
 #include "common/base/cleanup.h"
 #include "common/base/must.h"
@@ -13,6 +14,8 @@
 /* The time until the next look doubles while an engine stays away: one that is restarted is asked soon, and one that
  * this machine does not have costs next to nothing. */
 enum { LOOK_AGAIN_US = 500000, LOOK_AGAIN_MAX_US = 30000000 };
+/* runc may be at work for a while on a container that its engine has forgotten: a minute of looks, at growing times. */
+enum { UNBORN_FIRST_US = 500000, UNBORN_LAST_US = 32000000 };
 
 /* One engine at a time is asked: first who it is, then for its containers, then to remove one after the other. */
 struct container_leftovers {
@@ -25,6 +28,8 @@ struct container_leftovers {
     size_t list_i;
     bool again;       /* an engine of this look did not answer, or has not removed everything */
     int64_t delay_us; /* until the next look */
+    struct loop_timer *unborn;
+    int64_t unborn_delay_us; /* until the next look at what runc has left */
 };
 
 static void look(struct container_leftovers *l);
@@ -136,16 +141,38 @@ static void on_timer(void *ctx)
     look(l);
 }
 
+static void on_unborn(void *ctx)
+{
+    struct container_leftovers *l = ctx;
+    const struct unborn_search search = {"/proc", l->agent->config->run_root, CONTAINER_SUPERVISOR};
+    container_unborn_end(&search, is_known, l);
+    if (l->unborn_delay_us > UNBORN_LAST_US)
+        return;
+    loop_timer_arm(l->unborn, l->unborn_delay_us);
+    l->unborn_delay_us *= 2;
+}
+
 struct container_leftovers *container_leftovers_new(struct agent *a)
 {
     struct container_leftovers *l = must_calloc(1, sizeof(*l));
     l->agent = a;
     l->delay_us = LOOK_AGAIN_US;
     l->timer = loop_timer_new(a->loop, on_timer, l);
+    l->unborn = loop_timer_new(a->loop, on_unborn, l);
     /* at once, when the loop runs; containers that are kept for somebody to look at are left alone */
-    if (!a->config->keep_ended)
+    if (!a->config->keep_ended) {
         loop_timer_arm(l->timer, 0);
+        container_leftovers_look_for_unborn(l);
+    }
     return l;
+}
+
+void container_leftovers_look_for_unborn(struct container_leftovers *l)
+{
+    if (l->agent->engines.n == 0)
+        return;
+    l->unborn_delay_us = UNBORN_FIRST_US;
+    loop_timer_arm(l->unborn, 0);
 }
 
 void container_leftovers_look_again(struct container_leftovers *l)
@@ -162,5 +189,6 @@ void container_leftovers_free(struct container_leftovers *l)
     engine_call_cancel(l->call);
     json_object_put(l->list);
     loop_timer_free(l->timer);
+    loop_timer_free(l->unborn);
     free(l);
 }

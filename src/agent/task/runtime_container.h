@@ -51,6 +51,9 @@ struct agent;
 struct container_leftovers;
 struct container_leftovers *container_leftovers_new(struct agent *a);
 void container_leftovers_look_again(struct container_leftovers *l);
+/* Looks, a few times within a minute, for containers that were begun and never started (engine/container_unborn.h):
+ * when the agent starts, and after the removal of a container that was not started. */
+void container_leftovers_look_for_unborn(struct container_leftovers *l);
 void container_leftovers_free(struct container_leftovers *l);
 
 #endif

@@ -107,6 +107,8 @@ static void on_removed(void *ctx, const struct error *err)
                     log_quote(error_msg(err)));
         container_leftovers_look_again(t->agent->leftovers);
     }
+    if (!t->rt->executed)
+        container_leftovers_look_for_unborn(t->agent->leftovers);
     task_remove_files(t);
 }
 

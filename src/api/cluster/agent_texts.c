@@ -24,6 +24,7 @@ static struct agent_text_key padded_key(struct agent_text_key key)
     struct agent_text_key clean;
     memset(&clean, 0, sizeof(clean)); /* the hash is computed over all bytes, so that padding must be zero */
     clean.revision = key.revision;
+    clean.certificate_us = key.certificate_us;
     clean.without_slots = key.without_slots;
     clean.without_containers = key.without_containers;
     return clean;

@@ -12,9 +12,11 @@
 #include "common/codec/codec.h"
 #include "gen/wire.h"
 
-/* Identifies a text: the agent's revision (core_agent_view), and which parts of the agent are shown. */
+/* Identifies a text: the agent's revision (core_agent_view), the end of its certificate, which the core does not know,
+ * and which parts of the agent are shown. */
 struct agent_text_key {
     uint64_t revision;
+    int64_t certificate_us;
     uint64_t without_slots : 1, without_containers : 1;
 };
 

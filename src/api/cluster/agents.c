@@ -15,6 +15,18 @@
 
 enum { ENCODED_ON_LOOP_MAX = 50 /* agents; a longer list is encoded by a worker */ };
 
+static int64_t certificate_us_of(const struct req *r, const char *agent_id)
+{
+    const struct api_services *s = &r->api->services;
+    return s->agent_certificate_us(s->ctx, agent_id);
+}
+
+static void set_certificate(struct wire_agent *w, int64_t until_us)
+{
+    w->certificate_expiry = until_us;
+    w->has_certificate_expiry = until_us != 0;
+}
+
 /* ---- the list ---------------------------------------------------------------------------------------------------- */
 
 struct agent_list {
@@ -37,6 +49,7 @@ static void list_agent(struct req *r, struct core *core, const struct wire_get_a
     struct agent_list *l = r->state;
     size_t i = l->n++;
     l->key[i] = (struct agent_text_key){.revision = core_agent_revision(agent),
+                                        .certificate_us = certificate_us_of(r, core_agent_id(agent)),
                                         .without_slots = in->exclude_slots,
                                         .without_containers = in->exclude_containers};
     l->text[i] = agent_hides(r) ? NULL : agent_texts_get(r->api->agent_texts, l->key[i]);
@@ -45,6 +58,7 @@ static void list_agent(struct req *r, struct core *core, const struct wire_get_a
     struct core_agent_view v;
     core_agent_view(agent, &v);
     agent_to_wire(core, &v, !in->exclude_slots, !in->exclude_containers, &r->arena, &l->agent[i]);
+    set_certificate(&l->agent[i], l->key[i].certificate_us);
     agent_hide(r, core, &l->agent[i]);
 }
 
@@ -110,8 +124,7 @@ static int one_agent(struct req *r, struct core *core, const char *id, const str
         return -1;
     struct wire_agent *w = arena_new(&r->arena, struct wire_agent);
     agent_to_wire(core, &v, true, true, &r->arena, w);
-    w->certificate_expiry = r->api->services.agent_certificate_us(r->api->services.ctx, v.id);
-    w->has_certificate_expiry = w->certificate_expiry != 0;
+    set_certificate(w, certificate_us_of(r, v.id));
     agent_hide(r, core, w);
     *ret = w;
     return 0;

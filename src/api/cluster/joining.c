@@ -126,11 +126,21 @@ int joining_check_token(const struct joining *j, int64_t id, int64_t now_us, str
                      id);
 }
 
-void joining_use_token(struct joining *j, int64_t id)
+static void add_uses(struct joining *j, int64_t id, int64_t n)
 {
     for (struct join_token *t = j->token; t; t = t->next)
         if (t->id == id)
-            t->uses++;
+            t->uses += n;
+}
+
+void joining_use_token(struct joining *j, int64_t id)
+{
+    add_uses(j, id, 1);
+}
+
+void joining_return_token_use(struct joining *j, int64_t id)
+{
+    add_uses(j, id, -1);
 }
 
 /* ---- agents that wait -------------------------------------------------------------------------------------------- */

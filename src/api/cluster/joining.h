@@ -65,6 +65,8 @@ const struct join_token *joining_find_token(const struct joining *j, const char 
 /* ERR_PRECONDITION: the token has ended, was used up or was revoked since the agent has connected. */
 int joining_check_token(const struct joining *j, int64_t id, int64_t now_us, struct error *err);
 void joining_use_token(struct joining *j, int64_t id); /* counts one agent that has joined with the token */
+/* Takes back a use that was counted and could not be stored. */
+void joining_return_token_use(struct joining *j, int64_t id);
 
 /* ---- agents that wait ---- */
 

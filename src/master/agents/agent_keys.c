@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/cluster/joining.h"
 #include "api/pipeline/identity.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
@@ -133,7 +134,7 @@ void agent_keys_forget(struct agent_keys *k, const char *agent_id)
 struct issue {
     struct master *m;
     struct store_agent_key row;
-    struct token token;
+    char key[AGENT_KEY_DIGITS + 1];
     int64_t join_token; /* with which the agent has joined; 0: the cluster's own */
 };
 
@@ -150,33 +151,50 @@ static void issue_done(void *job, const struct error *err)
     struct issue *i = job;
     if (err) {
         log_error("agent.key_not_made", "id=%s reason=%s", i->row.agent_id, log_quote(error_msg(err)));
+        joining_return_token_use(api_joining(i->m->api), i->join_token);
     } else {
         agent_keys_put(i->m->agent_keys, i->row.agent_id, i->row.hash, i->row.pool);
         struct link *l = hub_find_link(i->m->agents, i->row.agent_id);
-        struct wire_link_agent_key body = {.key = i->token.text};
+        struct wire_link_agent_key body = {.key = i->key};
         struct wire_link_master_message out = hub_message(i->m->agents);
         out.agent_key = &body;
         if (l)
             link_send(l, &out);
         log_info("agent.key_made", "id=%s", i->row.agent_id);
     }
-    OPENSSL_cleanse(&i->token, sizeof(i->token));
+    OPENSSL_cleanse(i->key, sizeof(i->key));
     free(i);
 }
 
-void agent_keys_issue(struct master *m, const char *agent_id, int64_t join_token, const char *pool)
+_Static_assert(TOKEN_TEXT_MAX <= AGENT_KEY_DIGITS + 1, "a key that the master makes fits, too");
+
+static int take_or_make_key(struct issue *i, const char *offered, struct error *err)
+{
+    struct token made;
+    if (offered && *offered) {
+        snprintf(i->key, sizeof(i->key), "%s", offered);
+    } else {
+        if (token_new(&made, err) < 0)
+            return -1;
+        snprintf(i->key, sizeof(i->key), "%s", made.text);
+        OPENSSL_cleanse(&made, sizeof(made));
+    }
+    token_hash(i->key, i->row.hash);
+    return 0;
+}
+
+void agent_keys_issue(struct master *m, const struct agent_joined *joined)
 {
     struct issue *i = must_calloc(1, sizeof(*i));
     cleanup_error struct error err = ERROR_INIT;
     i->m = m;
-    i->join_token = join_token;
-    snprintf(i->row.pool, sizeof(i->row.pool), "%s", pool);
-    snprintf(i->row.agent_id, sizeof(i->row.agent_id), "%s", agent_id);
-    if (token_new(&i->token, &err) < 0) {
+    i->join_token = joined->join_token;
+    snprintf(i->row.pool, sizeof(i->row.pool), "%s", joined->pool);
+    snprintf(i->row.agent_id, sizeof(i->row.agent_id), "%s", joined->agent_id);
+    if (take_or_make_key(i, joined->offered, &err) < 0) {
         issue_done(i, &err);
         return;
     }
-    memcpy(i->row.hash, i->token.hash, sizeof(i->row.hash));
     struct writer_job job = {issue_store, issue_done, i, .must = true};
     writer_submit(m->writer, &job, 1);
 }

@@ -1,6 +1,8 @@
 /* The keys with which agents prove who they are once they have joined. An agent shows the cluster's join token the
  * first time, and gets a key of its own over that connection. From then on it shows the key, which is good for this
- * agent id only. Keys are made on the loop, stored by the writer as hashes, and told to the agent after the commit.
+ * agent id only. The agent makes the key and offers it in its hello, so that it knows the key whenever the link breaks;
+ * for an agent of an older version the master makes one. Keys are stored by the writer as hashes, and told to the agent
+ * after the commit.
  * Loop's thread only. */
 #ifndef DET_MASTER_AGENTS_AGENT_KEYS_H
 #define DET_MASTER_AGENTS_AGENT_KEYS_H
@@ -13,6 +15,8 @@
 struct agent_keys;
 struct master;
 struct store;
+
+enum { AGENT_KEY_DIGITS = 64 }; /* of a key that an agent has made itself; others are shorter */
 
 #define REFUSAL_TOLD_US (INT64_C(600) * 1000000) /* the log says every ten minutes that an agent is refused */
 
@@ -29,10 +33,17 @@ void agent_keys_certified(struct agent_keys *k, const char *agent_id, int64_t un
 bool agent_keys_tell_refusal(struct agent_keys *k, const char *agent_id);
 /* Takes over a key that is stored already: its hash. The agent has no certificate yet. */
 void agent_keys_put(struct agent_keys *k, const char *agent_id, const uint8_t *hash, const char *pool);
-/* Makes a new key for the agent, which replaces any other key. The agent gets the key after the commit, if it is still
- * connected. join_token: the one with which the agent has joined, whose use is counted in the same commit; 0: the
- * cluster's own token. */
-void agent_keys_issue(struct master *m, const char *agent_id, int64_t join_token, const char *pool);
+/* An agent has joined. */
+struct agent_joined {
+    const char *agent_id;
+    const char *offered; /* the key that it has made itself; NULL or "": the master is to make one */
+    int64_t join_token;  /* with which it has joined; 0: the cluster's own token */
+    const char *pool;
+};
+/* Gives the agent a key, which replaces any other key: the one that it has offered, or a new one. The agent is told the
+ * key after the commit, if it is still connected; if not, it shows the key that it has offered when it comes again. The
+ * use of the join token is counted in the same commit. */
+void agent_keys_issue(struct master *m, const struct agent_joined *joined);
 void agent_keys_forget(struct agent_keys *k, const char *agent_id);
 
 #endif

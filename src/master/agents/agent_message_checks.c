@@ -5,6 +5,7 @@
 #include "common/base/utf8.h"
 #include "common/system/login_name.h"
 #include "core/records/rows.h"
+#include "master/agents/agent_keys.h"
 
 enum {
     TEXT_MAX = 255, /* bytes of a name that people read: a version, a host name or a brand */
@@ -132,12 +133,21 @@ static int check_troubles(const struct wire_link_device_trouble *t, size_t n, st
     return 0;
 }
 
+/* NULL and "" are accepted: the agent offers none. */
+static int check_key(const char *key, struct error *err)
+{
+    if (!key || !*key || (strlen(key) == AGENT_KEY_DIGITS && strspn(key, "0123456789abcdef") == AGENT_KEY_DIGITS))
+        return 0;
+    return error_set(err, ERR_INVALID, "key has %zu characters; it must have %d, all of them of 0123456789abcdef",
+                     strlen(key), AGENT_KEY_DIGITS);
+}
+
 static int check_hello(const struct wire_link_agent_hello *h, struct error *err)
 {
     if (check_word("version", h->version, TEXT_MAX, err) < 0 ||
         check_text("hostname", h->hostname, TEXT_MAX, err) < 0 ||
         check_text("resourcePool", h->resource_pool, TEXT_MAX, err) < 0 ||
-        check_word("clusterId", h->cluster_id, TEXT_MAX, err) < 0 ||
+        check_word("clusterId", h->cluster_id, TEXT_MAX, err) < 0 || check_key(h->key, err) < 0 ||
         check_range("the number of devices", (int64_t)h->devices_n, 0, CORE_DEVICES_MAX, err) < 0 ||
         check_range("the number of tasks", (int64_t)h->tasks_n, 0, TASKS_MAX, err) < 0)
         return -1;

@@ -186,7 +186,10 @@ static void on_hello(struct link *l, const struct wire_link_agent_hello *hello, 
     if (l->join_token)
         joining_use_token(api_joining(h->m->api), l->join_token);
     if (l->joins && hello->wants_key)
-        agent_keys_issue(h->m, l->agent_id, l->join_token, l->pool);
+        agent_keys_issue(h->m, &(struct agent_joined){.agent_id = l->agent_id,
+                                                      .offered = hello->key,
+                                                      .join_token = l->join_token,
+                                                      .pool = l->pool});
     if (hello->version && strcmp(hello->version, h->m->info.version) != 0)
         log_warning("agent.version",
                     "id=%s agent=%s master=%s meaning=\"both speak the same protocol of the link and go on\" "

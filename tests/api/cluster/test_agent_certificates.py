@@ -99,6 +99,10 @@ def test_an_agent_that_joins_gets_a_certificate_for_a_key_of_its_own(secured):
     expiry = c.get("/api/v1/agents/node").json["agent"]["certificateExpiry"]
     assert expiry[:19] == given.not_valid_after_utc.strftime("%Y-%m-%dT%H:%M:%S")
     assert "Certificate Until" in admin(c, "agent", "describe", "node").stdout
+    [listed] = c.get("/api/v1/agents").json["agents"]
+    assert listed["certificateExpiry"] == expiry
+    [shown] = json.loads(admin(c, "agent", "list", "--json").stdout)
+    assert (shown["certificate"], shown["certificate_until"]) == ("valid", f"{expiry[:10]} {expiry[11:19]}+0000")
     # no log has the key
     private = next(line for line in pem_of(c).read_text().split("-----") if len(line) > 100).strip().splitlines()[0]
     assert private not in c.master_log() and private not in log_of(c)
@@ -131,6 +135,39 @@ def test_each_way_to_join_leads_to_a_certificate_that_is_shown_from_then_on(secu
     assert "has been given a certificate, and does not show it" in c.master_log()
     assert admin(c, "agent", "revoke-key", "by-token").returncode == 0
     wait_for("it to ask anew", lambda: [a["id"] for a in c.get("/api/v1/pending-agents").json["agents"]] == ["by-token"])
+
+
+def test_an_agent_that_has_not_heard_that_its_key_is_stored_comes_back_with_its_certificate(secured):
+    """The link has broken between the certificate and the word about the key, which the agent has offered itself."""
+    c = secured(agent_certificates="require")
+    token = new_token(c, uses=1)
+    c.start_agent("node", token_file="", token=token)
+    wait_for("the note of it", lambda: "agent.certificate id=node until=" in c.master_log())
+    c.stop_agent("node")
+    (c.dir / "node/agent.key").rename(c.dir / "node/agent.request")
+    come_back(c, token=token)
+    wait_for("the key", lambda: said_anew(c, "link.key file="))
+    assert (c.dir / "node/agent.key").exists() and not (c.dir / "node/agent.request").exists()
+
+
+def test_the_certificate_of_an_earlier_key_keeps_out_no_agent_that_joins_anew(secured):
+    """The agent was killed after its hello: it has the key that it has offered, and the certificate that was revoked with an earlier key."""
+    c = secured()
+    join(c)
+    c.stop_agent("node")
+    revoked = pem_of(c).read_bytes()
+    assert admin(c, "agent", "revoke-key", "node").returncode == 0
+    (c.dir / "node/agent.key").unlink()
+    token = new_token(c, uses=1)
+    c.start_agent("node", token_file="", token=token)
+    wait_for("another certificate", lambda: c.master_log().count("agent.certificate id=node until=") == 2)
+    c.stop_agent("node")
+    (c.dir / "node/agent.key").rename(c.dir / "node/agent.request")
+    pem_of(c).write_bytes(revoked)
+    come_back(c, token=token)
+    wait_for("the key", lambda: said_anew(c, "link.key file="))
+    wait_for("a third certificate", lambda: said_anew(c, "link.certificate file="))
+    assert pem_of(c).read_bytes() != revoked
 
 
 def test_a_cluster_without_tls_or_with_certificates_switched_off_gives_none(new_cluster, secured):

@@ -1,7 +1,11 @@
 """Tests how agents join: with the token of a master on the same machine, by an admin's word, and with join tokens."""
+import contextlib
 import os
 import re
+import signal
+import socket
 import subprocess
+import threading
 
 import pytest
 from support.certificates import Authority, fingerprint
@@ -193,6 +197,146 @@ def test_bad_tokens_are_not_made(cluster, body, words):
 def test_det_says_what_is_wrong_with_an_agent_that_does_not_wait(cluster):
     done = run_det(cluster, "agent", "accept", "nobody", user="admin")
     assert done.returncode != 0 and "does not wait to be let in" in done.stderr
+
+
+# ---- a link that breaks while the agent joins ----
+
+
+class Cut:
+    """A relay between an agent and its master. Of each link that the master has let in, it swallows what the master says, or what the agent
+    says, until heal()."""
+
+    def __init__(self, port, swallow):
+        self.port, self.swallow, self.cutting, self.refusals, self.swallowed, self.stack = port, swallow, True, 0, threading.Event(), contextlib.ExitStack()
+        self.listener = self.stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        self.own_port = self.listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                agent, _ = self.listener.accept()
+                threading.Thread(target=self._serve, args=(agent,), daemon=True).start()
+
+    def _serve(self, agent):
+        let_in = threading.Event()
+        with contextlib.suppress(OSError), agent, socket.create_connection(("127.0.0.1", self.port)) as master:
+            agent.settimeout(0.1)
+            master.settimeout(0.1)
+            threading.Thread(target=self._pass_on, args=(agent, master, "agent", let_in), daemon=True).start()
+            self._pass_on(master, agent, "master", let_in)
+
+    def _pass_on(self, source, target, who, let_in):
+        """Ends both connections when a link that was cut is to heal."""
+        was_cut = False
+        with contextlib.suppress(OSError):
+            while self.cutting or not was_cut:
+                try:
+                    data = source.recv(65536)
+                except TimeoutError:
+                    continue
+                if not data:
+                    break
+                self.refusals += who == "master" and b" 401 " in data.split(b"\r\n")[0]
+                if who == "master" and b" 101 " in data.split(b"\r\n")[0]:
+                    head, _, rest = data.partition(b"\r\n\r\n")
+                    let_in.set()
+                    target.sendall(head + b"\r\n\r\n")
+                    data = rest
+                if who == self.swallow and let_in.is_set() and self.cutting:
+                    was_cut = True
+                    if data:
+                        self.swallowed.set()
+                elif data:
+                    target.sendall(data)
+        for s in (source, target):
+            with contextlib.suppress(OSError):
+                s.shutdown(socket.SHUT_RDWR)
+
+    def heal(self):
+        self.cutting = False
+
+    def close(self):
+        self.stack.close()
+
+
+@pytest.fixture
+def cut(cluster):
+    made = []
+
+    def make(swallow):
+        made.append(Cut(cluster.port, swallow))
+        return made[-1]
+
+    yield make
+    for relay in made:
+        relay.close()
+
+
+@pytest.mark.parametrize("fault", ["link", "agent", "master"])
+def test_an_agent_whose_link_breaks_before_it_has_heard_of_its_key_joins_when_it_comes_again(cluster, cut, fault):
+    """The token is used up by then, and the agent's id has a key."""
+    relay, token = cut("master"), create_token(cluster, uses=1)["token"]
+    options = {"token_file": "", "token": token, "master_port": relay.own_port}
+    cluster.start_agent("one", wait=False, **options)
+    wait_for("the master to store the key", lambda: "agent.key_made id=one" in cluster.master_log())
+    assert not (cluster.dir / "one/agent.key").exists() and "link.up" not in log_of(cluster, "one")
+    if fault == "agent":
+        cluster.stop_agent("one", signal.SIGKILL)
+    elif fault == "master":
+        cluster.stop_master(signal.SIGKILL)
+    relay.heal()
+    if fault == "agent":
+        cluster.start_agent("one", wait=False, **options)
+    elif fault == "master":
+        cluster.start_master()
+        cluster.login("admin")
+    wait_for("the agent", lambda: "link.up" in log_of(cluster, "one"))
+    wait_for("its key", lambda: (cluster.dir / "one/agent.key").exists())
+    assert not (cluster.dir / "one/agent.request").exists()
+    [row] = cluster.get("/api/v1/join-tokens").json["joinTokens"]
+    assert row["uses"] == 1
+    # the agent needs the token no more
+    cluster.stop_agent("one")
+    cluster.start_agent("one", token_file="")
+
+
+def test_an_agent_whose_hello_was_lost_joins_with_the_token_that_is_not_used_up(cluster, cut):
+    relay, token = cut("agent"), create_token(cluster, uses=1)["token"]
+    cluster.start_agent("one", wait=False, token_file="", token=token, master_port=relay.own_port)
+    wait_for("the hello to be lost", relay.swallowed.is_set)
+    relay.heal()
+    wait_for("its key", lambda: "link.key file=" in log_of(cluster, "one"))
+    [row] = cluster.get("/api/v1/join-tokens").json["joinTokens"]
+    assert row["uses"] == 1
+
+
+def test_an_agent_that_was_accepted_and_whose_link_breaks_joins_when_it_comes_again(cluster, cut):
+    relay = cut("master")
+    row = start_asking(cluster, "far", master_port=relay.own_port)
+    assert accept(cluster, "far", row["fingerprint"]).status == 200
+    wait_for("the master to hear its hello", lambda: "agent.connected id=far" in cluster.master_log())
+    assert not (cluster.dir / "far/agent.key").exists() and "link.up" not in log_of(cluster, "far")
+    relay.heal()
+    wait_for("its key", lambda: "link.key file=" in log_of(cluster, "far"))
+
+
+def test_a_file_of_a_request_that_was_cut_off_keeps_no_agent_out(cluster):
+    (cluster.dir / "one").mkdir()
+    (cluster.dir / "one/agent.request").write_text("0123456789abcdef")
+    cluster.start_agent("one", token_file="", token=create_token(cluster, uses=1)["token"])
+    wait_for("its key", lambda: "link.key file=" in log_of(cluster, "one"))
+
+
+def test_a_key_that_was_offered_opens_nothing_for_another_agent(cluster, cut):
+    relay, token = cut("agent"), create_token(cluster, uses=1)["token"]
+    cluster.start_agent("one", wait=False, token_file="", token=token, master_port=relay.own_port)
+    wait_for("the hello to be lost", relay.swallowed.is_set)
+    cluster.start_agent("two", token_file="", token=token)  # somebody else is faster
+    relay.heal()
+    wait_for("the refusals of its key and of the token", lambda: relay.refusals >= 4)
+    assert [a["id"] for a in cluster.get("/api/v1/agents").json["agents"]] == ["two"]
+    assert pending(cluster) == []
 
 
 # ---- the master's certificate ----

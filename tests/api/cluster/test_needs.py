@@ -64,6 +64,9 @@ def test_an_agent_tells_what_it_has_less_what_it_keeps_back(cluster):
     assert (a["cpus"], int(a["memoryBytes"])) == (CORES - 0.5, 2 << 30)
     assert held(cluster) == (0, 0)
     said = det(cluster, "agent", "describe", "agent0")
+    [shown] = json.loads(det(cluster, "agent", "list", "--json"))
+    assert (shown["cpus"], shown["cpus_used"], shown["memory_bytes"], shown["memory_used_bytes"]) == (CORES - 0.5, 0, 2 << 30, 0)
+    assert "certificate" not in shown, "this cluster gives no certificates"
     assert "Cores Requested" in said and f"| 0 of {CORES - 0.5:g} " in said and "| 0.0B of 2.0GB " in said, said
 
 

@@ -6,6 +6,12 @@
 
 const char *agent_local_id(const char *address); /* "/agents/a/slots/0" → "0" */
 int agents_fetch(struct cli *cli, struct wire_get_agents_response *ret, struct error *err); /* sorted by id */
+/* What the tasks on an agent have asked for, of what the agent has for such tasks: "1.5 of 4", "2.0GB of 8.0GB". NULL:
+ * the agent's program does not tell. */
+const char *agent_cores(struct arena *a, const struct wire_agent *agent);
+const char *agent_memory(struct arena *a, const struct wire_agent *agent);
+/* The certificate that the master has given to the agent: "valid" or "expired". NULL: it has given none. */
+const char *agent_certificate(const struct wire_agent *agent);
 /* Shows the slots of one agent and what runs on them. */
 void slots_show(struct cli *cli, const struct wire_agent *agent, const struct wire_get_tasks_response *tasks);
 const char *text_join(struct arena *a, const char *const *s, size_t n, const char *between);

@@ -1,7 +1,6 @@
 /* Describes one agent: what it is, why it takes no work if it takes none, and what runs on its slots. */
 #include "cli/cmd/cluster/agent.h"
 #include "cli/cmd/show.h"
-#include "cli/terminal/terminal.h"
 
 static const char *slots_in_use(struct arena *a, const struct wire_agent *w)
 {
@@ -9,19 +8,6 @@ static const char *slots_in_use(struct arena *a, const struct wire_agent *w)
     for (size_t i = 0; i < w->slots_n; i++)
         used += w->slots[i].value.container != NULL;
     return arena_printf(a, "%zu of %zu", used, w->slots_n);
-}
-
-static const char *cores_in_use(struct arena *a, const struct wire_agent *w)
-{
-    return w->has_cpus ? arena_printf(a, "%g of %g", w->cpus_used, w->cpus) : NULL;
-}
-
-static const char *memory_in_use(struct arena *a, const struct wire_agent *w)
-{
-    if (!w->has_memory_bytes)
-        return NULL;
-    return arena_printf(a, "%s of %s", format_size(a, (double)w->memory_used_bytes),
-                        format_size(a, (double)w->memory_bytes));
 }
 
 static const char *isolation_text(struct arena *a, const struct wire_agent *w)
@@ -37,7 +23,7 @@ static void show_agent(struct cli *cli, const struct wire_agent *w)
     table_columns(&t, (const char *const[]){"Agent ID", "Label", "Version", "Registered Time", "Lost Since",
                                             "Resource Pool", "Enabled", "Draining", "Reason", "Slots In Use",
                                             "Cores Requested", "Memory Requested", "Containers", "Addresses",
-                                            "Isolated", "Certificate Until", NULL});
+                                            "Isolated", "Certificate", "Certificate Until", NULL});
     table_text(&t, agent_local_id(w->id));
     table_text(&t, w->label);
     table_text(&t, w->version);
@@ -48,11 +34,12 @@ static void show_agent(struct cli *cli, const struct wire_agent *w)
     table_bool(&t, w->draining);
     table_text(&t, w->disabled_reason);
     table_text(&t, slots_in_use(&t.arena, w));
-    table_text(&t, cores_in_use(&t.arena, w));
-    table_text(&t, memory_in_use(&t.arena, w));
+    table_text(&t, agent_cores(&t.arena, w));
+    table_text(&t, agent_memory(&t.arena, w));
     table_int(&t, (int64_t)w->containers_n);
     table_text(&t, text_join(&t.arena, w->addresses, w->addresses_n, ", "));
     table_text(&t, isolation_text(&t.arena, w));
+    table_text(&t, agent_certificate(w));
     table_time(&t, w->has_certificate_expiry, w->certificate_expiry);
     table_show_record(cli, &t, false);
 }

@@ -5,6 +5,8 @@
 
 #include "cli/terminal/output.h"
 #include "cli/terminal/table.h"
+#include "cli/terminal/terminal.h"
+#include "common/base/clock.h"
 
 const char *agent_local_id(const char *address)
 {
@@ -36,6 +38,44 @@ const char *text_join(struct arena *a, const char *const *s, size_t n, const cha
     return ret;
 }
 
+const char *agent_cores(struct arena *a, const struct wire_agent *w)
+{
+    return w->has_cpus ? arena_printf(a, "%g of %g", w->cpus_used, w->cpus) : NULL;
+}
+
+const char *agent_memory(struct arena *a, const struct wire_agent *w)
+{
+    if (!w->has_memory_bytes)
+        return NULL;
+    return arena_printf(a, "%s of %s", format_size(a, (double)w->memory_used_bytes),
+                        format_size(a, (double)w->memory_bytes));
+}
+
+const char *agent_certificate(const struct wire_agent *w)
+{
+    if (!w->has_certificate_expiry)
+        return NULL;
+    return w->certificate_expiry > clock_now_us() ? "valid" : "expired";
+}
+
+/* What release 0.38.1 does not tell; each only where there is something to tell. */
+static void add_what_it_has(struct json_object *v, struct arena *a, const struct wire_agent *agent)
+{
+    if (agent->has_cpus) {
+        json_object_object_add(v, "cpus", json_object_new_double(agent->cpus));
+        json_object_object_add(v, "cpus_used", json_object_new_double(agent->cpus_used));
+    }
+    if (agent->has_memory_bytes) {
+        json_object_object_add(v, "memory_bytes", json_object_new_int64(agent->memory_bytes));
+        json_object_object_add(v, "memory_used_bytes", json_object_new_int64(agent->memory_used_bytes));
+    }
+    if (agent->has_certificate_expiry) {
+        json_object_object_add(v, "certificate", json_object_new_string(agent_certificate(agent)));
+        json_object_object_add(v, "certificate_until",
+                               json_object_new_string(format_time(a, true, agent->certificate_expiry)));
+    }
+}
+
 static struct json_object *agent_document(struct arena *a, const struct wire_agent *agent)
 {
     struct json_object *v = json_object_new_object();
@@ -61,6 +101,7 @@ static struct json_object *agent_document(struct arena *a, const struct wire_age
         json_object_object_add(v, "label", json_object_new_string(agent->label));
     if (agent->isolation_gap)
         json_object_object_add(v, "isolation_gap", json_object_new_string(agent->isolation_gap));
+    add_what_it_has(v, a, agent);
     return v;
 }
 
@@ -93,8 +134,13 @@ static void agent_row(struct table *t, const struct wire_agent *agent, bool for_
         join_cells(t, agent);
     }
     table_text(t, text_join(&t->arena, agent->addresses, agent->addresses_n, ", "));
-    if (for_people)
+    if (for_people) {
         table_bool(t, agent->isolated);
+        table_text(t, agent_cores(&t->arena, agent));
+        table_text(t, agent_memory(&t->arena, agent));
+        table_text(t, agent_certificate(agent));
+        table_time(t, agent->has_certificate_expiry, agent->certificate_expiry);
+    }
 }
 
 int cmd_agent_list(struct cli *cli, const struct args_agent_list *args, struct error *err)
@@ -116,9 +162,11 @@ int cmd_agent_list(struct cli *cli, const struct args_agent_list *args, struct e
                     agent_local_id(out.agents[i].id), format_time(&cli->arena, true, out.agents[i].lost_time),
                     agent_local_id(out.agents[i].id));
     bool for_people = cli->out_terminal && !args->csv;
-    static const char *const told[] = {"Agent ID",  "Slots",    "Containers", "Resource Pool", "Enabled",
-                                       "Draining",  "Reason",   "Label",      "Version",       "Registered Time",
-                                       "Addresses", "Isolated", NULL};
+    static const char *const told[] = {
+        "Agent ID",          "Slots",    "Containers",      "Resource Pool",    "Enabled",
+        "Draining",          "Reason",   "Label",           "Version",          "Registered Time",
+        "Addresses",         "Isolated", "Cores Requested", "Memory Requested", "Certificate",
+        "Certificate Until", NULL};
     static const char *const as_released[] = {"Agent ID",      "Version", "Registered Time", "Slots",     "Containers",
                                               "Resource Pool", "Enabled", "Draining",        "Addresses", NULL};
     table_columns(&t, for_people ? told : as_released);

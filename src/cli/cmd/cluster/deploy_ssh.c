@@ -1,13 +1,15 @@
-/* `det deploy ssh`: installs and starts agents on other machines over the user's own ssh. Each step on a host is a
- * script that the host's sh runs. The join token reaches the host through a pipe, so that no list of processes shows
+/* `det deploy ssh`: installs and starts agents on other machines over the user's own ssh. What is done on a host is one
+ * script, which the host's sh runs. The join token reaches the host through a pipe, so that no list of processes shows
  * it.
  *
  *     D/programs -> versions/HASH     the version that the next agent is started from; replaced by one rename
  *     D/versions/HASH/                programs and library as they were copied, named by their content, never changed
  *     D/token, agent.pid, agent.log, data/
+ *     D/deploy.lock                   held by the script (flock) from its beginning to its end; names who runs it
  *
  * Agent and tasks are told the paths of their own version, which stays as long as one of its programs runs. */
 #include <errno.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -28,6 +30,13 @@ enum { REGISTER_MS = 30000, POLL_MS = 100 };
 #define SCRIPT_BEGIN \
     "set -e; D=%s; if [ -z \"$D\" ]; then if [ \"$(id -u)\" = 0 ]; then D=/var/lib/determined-ssh; else " \
     "D=${XDG_DATA_HOME:-$HOME/.local/share}/determined-ssh; fi; fi; mkdir -p \"$D\"; cd \"$D\"; "
+/* Holds the lock of the directory until the script ends, however it ends. What the script leaves running must close
+ * descriptor 9. */
+#define SCRIPT_LOCK \
+    "command -v flock >/dev/null || { echo \"install flock on this machine\" >&2; exit 1; }; exec 9>>deploy.lock; " \
+    "if ! flock -n 9; then H=$(cat deploy.lock); echo \"another det deploy ssh works in $D of this machine: ${H:-it has just begun}. " \
+    "Nothing was changed: wait until that one is done, then repeat the command\" >&2; exit 1; fi; " \
+    "trap ': >deploy.lock' EXIT; printf '%%s, since %%s\\n' %s \"$(date -u '+%%Y-%%m-%%d %%H:%%M:%%S UTC')\" >deploy.lock; "
 /* The agent runs if /proc/PID/exe names it. A zombie has no such link, and a later process with the same id another
  * program. */
 #define SCRIPT_STOP \
@@ -46,29 +55,27 @@ enum { REGISTER_MS = 30000, POLL_MS = 100 };
     "rmdir versions/aside.* 2>/dev/null || true"
 /* An earlier det has left a directory in the place of the link. It becomes a version, too, because tasks may run from
  * it. A version that is there is used again, unless a file of it was changed. */
-static const char install_script[] = SCRIPT_BEGIN
-    "for C in find xargs sha256sum stat; do command -v $C >/dev/null || { echo \"install $C on this machine\" >&2; exit 1; }; done; "
-    "umask 022; N=$(mktemp -d \"$D/new.XXXXXX\"); trap 'rm -rf \"$N\"' EXIT; chmod 755 \"$N\"; tar -xzf - -C \"$N\"; "
+static const char up_script[] = SCRIPT_BEGIN
+    "for C in find xargs sha256sum stat; do command -v $C >/dev/null || { echo \"install $C on this machine\" >&2; exit 1; }; done; " SCRIPT_LOCK SCRIPT_STOP
+    "IFS= read -r T; umask 022; N=$(mktemp -d \"$D/new.XXXXXX\"); trap 'rm -rf \"$N\"; : >deploy.lock' EXIT; chmod 755 \"$N\"; tar -xzf - -C \"$N\"; "
     "mkdir -p versions; content() { (cd \"$1\" && find . -type f ! -path '*/__pycache__/*' | LC_ALL=C sort | xargs sha256sum | "
     "sha256sum | cut -c1-16); }; aside() { U=$(mktemp -d versions/aside.XXXXXX); chmod 755 \"$U\"; mv \"$1\" \"$U/programs\"; }; "
     "H=$(content \"$N\"); if [ -d \"versions/$H\" ] && [ \"$(content \"versions/$H\")\" != \"$H\" ]; then aside \"versions/$H\"; fi; "
     "[ -d \"versions/$H\" ] || mv -T \"$N\" \"versions/$H\"; "
     "if [ -d programs ] && [ ! -L programs ]; then aside programs; fi; "
-    "ln -s \"versions/$H\" \"programs.$$\"; mv -T \"programs.$$\" programs";
-static const char start_script[] = SCRIPT_BEGIN SCRIPT_STOP
-    "umask 077; cat >token; umask 022; V=$D/$(readlink programs); "
+    "ln -s \"versions/$H\" \"programs.$$\"; mv -T \"programs.$$\" programs; "
+    "umask 077; printf '%%s\\n' \"$T\" >token; umask 022; V=$D/$(readlink programs); "
     "\"$V/determined-agent\" --version >/dev/null || { echo 'determined-agent does not run here: install the libraries "
     "that the lines above name' >&2; exit 1; }; stop; "
     "PATH=${PATH:-/usr/local/bin:/usr/bin:/bin}; export PATH; "
     "nohup setsid \"$V/determined-agent\" run %s --token-file \"$D/token\" --data-dir \"$D/data\" --python-path "
-    "\"$V\" --task-program \"$V/determined-task\" </dev/null >>agent.log 2>&1 & echo $! >agent.pid; " SCRIPT_PRUNE;
-static const char stop_script[] = SCRIPT_BEGIN SCRIPT_STOP "stop";
+    "\"$V\" --task-program \"$V/determined-task\" </dev/null >>agent.log 2>&1 9>&- & echo $! >agent.pid; " SCRIPT_PRUNE;
+static const char down_script[] = SCRIPT_BEGIN SCRIPT_LOCK SCRIPT_STOP "stop";
 
 /* Scripts of this machine: "$@" is the command ssh with its options and the host, $REMOTE the script of the host. */
-static const char send_programs[] =
-    "tar -czf - --exclude=__pycache__ -C \"$FROM_PROGRAMS\" determined-agent determined-task -C \"$FROM_LIBRARY\" determined | "
-    "\"$@\" \"$REMOTE\"";
-static const char send_token[] = "printf '%s\\n' \"$JOIN_TOKEN\" | \"$@\" \"$REMOTE\"";
+static const char send_all[] =
+    "{ printf '%s\\n' \"$JOIN_TOKEN\"; tar -czf - --exclude=__pycache__ -C \"$FROM_PROGRAMS\" determined-agent determined-task "
+    "-C \"$FROM_LIBRARY\" determined; } | \"$@\" \"$REMOTE\"";
 
 struct ssh_host {
     const char *name;  /* as ssh knows it */
@@ -84,6 +91,17 @@ static const char *quoted(const char *text, struct arena *a)
         strbuf_adds(&b, *text == '\'' ? "'\\''" : (char[]){*text, 0});
     strbuf_addc(&b, '\'');
     return arena_strdup(a, b.s);
+}
+
+/* The user of this det, in quotes, for somebody who finds the host's lock held. */
+static const char *who_deploys(struct arena *a)
+{
+    const struct passwd *pw = getpwuid(getuid());
+    char host[256] = "";
+    gethostname(host, sizeof(host) - 1);
+    return quoted(pw ? arena_printf(a, "%s on %s", pw->pw_name, host)
+                     : arena_printf(a, "user %u on %s", (unsigned)getuid(), host),
+                  a);
 }
 
 static int host_init(struct ssh_host *h, const char *name, const char *directory, struct arena *a, struct error *err)
@@ -259,15 +277,13 @@ static int deploy_to(struct cli *cli, const struct args_deploy_ssh *args, const 
 {
     struct arena *a = &cli->arena;
     const char *directory = quoted(h->directory, a);
-    const char *from[] = {arena_printf(a, "FROM_PROGRAMS=%s", d->programs),
-                          arena_printf(a, "FROM_LIBRARY=%s", d->library), NULL};
-    const char *token[] = {arena_printf(a, "JOIN_TOKEN=%s", d->token), NULL};
-    const char *install = arena_printf(a, install_script, directory);
-    const char *start = arena_printf(a, start_script, directory,
-                                     options_of(cli, args, h, d->master_host, d->master_port));
+    const char *sent[] = {arena_printf(a, "FROM_PROGRAMS=%s", d->programs),
+                          arena_printf(a, "FROM_LIBRARY=%s", d->library), arena_printf(a, "JOIN_TOKEN=%s", d->token),
+                          NULL};
+    const char *up = arena_printf(a, up_script, directory, who_deploys(a),
+                                  options_of(cli, args, h, d->master_host, d->master_port));
     int64_t before_us;
-    if (run_there(cli, args, h, send_programs, install, from, err) < 0 ||
-        find_registration(cli, h, &before_us, err) < 0 || run_there(cli, args, h, send_token, start, token, err) < 0 ||
+    if (find_registration(cli, h, &before_us, err) < 0 || run_there(cli, args, h, send_all, up, sent, err) < 0 ||
         wait_for_agent(cli, h, before_us, err) < 0)
         return -1;
     fprintf(cli->out, "Agent '%s' is up.\n", h->agent);
@@ -277,8 +293,9 @@ static int deploy_to(struct cli *cli, const struct args_deploy_ssh *args, const 
 static int take_down(struct cli *cli, const struct args_deploy_ssh *args, const struct ssh_host *h, struct error *err)
 {
     static const char *const none[] = {NULL};
-    const char *stop = arena_printf(&cli->arena, stop_script, quoted(h->directory, &cli->arena));
-    if (run_there(cli, args, h, "\"$@\" \"$REMOTE\" </dev/null", stop, none, err) < 0)
+    struct arena *a = &cli->arena;
+    const char *down = arena_printf(a, down_script, quoted(h->directory, a), who_deploys(a));
+    if (run_there(cli, args, h, "\"$@\" \"$REMOTE\" </dev/null", down, none, err) < 0)
         return -1;
     fprintf(cli->out, "Agent '%s' is down.\n", h->agent);
     return 0;

@@ -41,6 +41,7 @@ static void test_a_text__is_of_one_revision_and_form(void **state)
     assert_false(knows_text(all, key_of(8)));
     assert_false(knows_text(all, (struct agent_text_key){.revision = 7, .without_slots = 1}));
     assert_false(knows_text(all, (struct agent_text_key){.revision = 7, .without_containers = 1}));
+    assert_false(knows_text(all, (struct agent_text_key){.revision = 7, .certificate_us = 1}));
     agent_texts_free(all);
 }
 

@@ -41,6 +41,8 @@ static void test_a_token__is_found_until_it_has_ended_or_is_used_up(void **state
     assert_null(joining_find_token(j, "join-a", 0));
     assert_int_equal(joining_check_token(j, 1, 0, &err), -1);
     assert_non_null(joining_find_token(j, "join-b", 0));
+    joining_return_token_use(j, 1);
+    assert_int_equal(joining_check_token(j, 1, 0, &err), 0);
     joining_drop_token(j, 2);
     assert_null(joining_find_token(j, "join-b", 0));
     joining_forget_ended(j, 10 * S);

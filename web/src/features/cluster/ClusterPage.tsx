@@ -4,14 +4,14 @@ import { type Agent, type AllocationSummary, type ResourcePool, served, type Slo
 import { plain } from "@shared/lib/ansi";
 import { count, words } from "@shared/lib/format";
 import { to, useParameter } from "@shared/lib/address";
-import { useTitle } from "@shared/lib/hooks";
+import { useNow, useTitle } from "@shared/lib/hooks";
 import { Empty, Failure, Waiting } from "@shared/ui/Empty";
 import { Choice } from "@shared/ui/Form";
 import { Load } from "@shared/ui/Progress";
 import { StateBadge } from "@shared/ui/StateBadge";
 import { Ago } from "@shared/ui/Time";
 import { History } from "./History";
-import { byContainer, slotState, type SlotState, stateOf } from "./slots";
+import { byContainer, certificate, requested, slotState, type SlotState, stateOf } from "./slots";
 import "./cluster.css";
 
 const EVERY_MS = 3000;
@@ -70,12 +70,16 @@ export function Pools({ pools }: { pools: ResourcePool[] }) {
 function AgentRow({ agent, running }: { agent: Agent; running: Map<string, AllocationSummary> }) {
   const slots = Object.values(agent.slots).sort((a, b) => a.id.localeCompare(b.id, "en", { numeric: true }));
   const used = slots.filter((slot) => slotState(slot, agent) === "used").length;
+  const proof = certificate(agent, useNow());
   const tasks = [...new Set(slots.flatMap((slot) => { const task = running.get(slot.container?.id ?? ""); return task ? [task] : []; }))];
   return (
     <article class="agent">
       <div class="who">
         <div class="row"><b class="cut" title={plain(agent.id)}>{plain(agent.id)}</b><StateBadge state={stateOf(agent)} title={agent.disabledReason ?? agent.isolationGap} /></div>
         <p class="muted cut">{agent.addresses.map(plain).join(", ") || "–"} · {agent.resourcePools.map(plain).join(", ")} · {plain(agent.version)}</p>
+        {agent.label && <p class="cut label" title={plain(agent.label)}>{plain(agent.label)}</p>}
+        {requested(agent) && <p class="muted number cut requested" title={requested(agent)}>{requested(agent)}</p>}
+        {proof && <p class="muted number cut certificate" title={proof}>{proof}</p>}
         {agent.lostTime && <p class="muted">lost <Ago time={agent.lostTime} /></p>}
       </div>
       <div class="slots" role="img" aria-label={`${used} of ${count(slots.length, "slot")} in use`}>
