@@ -89,6 +89,7 @@ static struct store_int_filter id_filter(const struct wire_common_int32_field_fi
 
 static int show_experiments(struct req *r, struct store *db, struct error *err)
 {
+    const struct wire_get_experiments_request *in = r->in;
     struct wire_get_experiments_response *ret = r->ret;
     const struct lookup_found *found = r->state;
     struct store_experiment *x;
@@ -99,8 +100,7 @@ static int show_experiments(struct req *r, struct store *db, struct error *err)
     ret->experiments = arena_array(&r->arena, struct wire_experiment, n + 1);
     ret->experiments_n = n;
     for (size_t i = 0; i < n; i++) {
-        if (x[i].notes && *x[i].notes)
-            x[i].notes = "omitted"; /* clients expect this word: a list only tells that there are notes */
+        experiment_shorten(&x[i], in->brief);
         experiment_to_wire(r, &x[i], DISPLAY_STORED, &ret->experiments[i]);
         all[i] = &ret->experiments[i];
     }
