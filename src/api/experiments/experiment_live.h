@@ -12,6 +12,10 @@ struct store_experiment;
  * configuration there; reading and hiding the secrets of a hundred is most of what a reply costs. */
 void experiment_shorten(struct store_experiment *x, bool brief);
 
+/* A brief list of no more experiments than this is read where they were found: to wake another thread for it costs as
+ * much. */
+enum { EXPERIMENTS_READ_AT_ONCE = 100 };
+
 /* The last step of a list's handler, called on any thread but the loop. It asks the core on the loop, in parts, and
  * has the reply encoded by a worker. `experiment` are the experiments of the reply, whose states it sets. */
 int experiments_show_live(struct req *r, struct wire_experiment **experiment, size_t n);

@@ -55,7 +55,7 @@ static int show_experiments(struct req *r, struct store *db, struct error *err)
     return experiments_show_live(r, all, n);
 }
 
-/* The lookup thread finds the experiments; any reader reads them. */
+/* The lookup thread finds the experiments; any reader reads them, if there are many. */
 int api_search_experiments(struct req *r, struct store *db, const struct wire_search_experiments_request *in,
                            struct wire_search_experiments_response *ret, struct error *err)
 {
@@ -69,5 +69,7 @@ int api_search_experiments(struct req *r, struct store *db, const struct wire_se
         return -1;
     ret->pagination = pagination(page, found->window, &r->arena);
     r->state = found;
+    if (in->brief && found->ids.n <= EXPERIMENTS_READ_AT_ONCE)
+        return show_experiments(r, db, err);
     return req_then_read(r, show_experiments);
 }

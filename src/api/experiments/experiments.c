@@ -107,7 +107,7 @@ static int show_experiments(struct req *r, struct store *db, struct error *err)
     return experiments_show_live(r, all, n);
 }
 
-/* The lookup thread finds the experiments; any reader reads them. */
+/* The lookup thread finds the experiments; any reader reads them, if there are many. */
 int api_get_experiments(struct req *r, struct store *db, const struct wire_get_experiments_request *in,
                         struct wire_get_experiments_response *ret, struct error *err)
 {
@@ -130,6 +130,8 @@ int api_get_experiments(struct req *r, struct store *db, const struct wire_get_e
         return -1;
     ret->pagination = pagination(f.page, found->window, &r->arena);
     r->state = found;
+    if (in->brief && found->ids.n <= EXPERIMENTS_READ_AT_ONCE)
+        return show_experiments(r, db, err);
     return req_then_read(r, show_experiments);
 }
 
