@@ -6,6 +6,7 @@ import * as api from "@shared/api/routes.gen";
 import type { FlatRun } from "@shared/api/routes.gen";
 import { plain } from "@shared/lib/ansi";
 import { to, useParameter } from "@shared/lib/address";
+import { flatten } from "@shared/lib/flatten";
 import { bytes, count, metric } from "@shared/lib/format";
 import { useSettled, useTitle } from "@shared/lib/hooks";
 import { Button } from "@shared/ui/Button";
@@ -23,7 +24,6 @@ import { Pick, usePicked } from "./picking";
 import { ProjectPicker } from "./ProjectPicker";
 import { PAGE, rowsForFile, useRows } from "@shared/api/rows";
 import { RUN_BULK, type RunBulk, runBulkOf, runFilter } from "./runs";
-import { flatten } from "./search-data";
 import "./experiments.css";
 
 /** At most this many of the hyperparameters that differ between the runs in sight have columns. */
