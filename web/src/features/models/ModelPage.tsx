@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { useApi, useChange } from "@shared/api/query";
 import { PAGE, rowsForFile, useRows } from "@shared/api/rows";
 import * as api from "@shared/api/routes.gen";
@@ -70,10 +70,11 @@ export function ModelPage({ id, tab }: { id: string; tab: "versions" | "notes" |
 function Versions({ id, model }: { id: string; model: Model }) {
   const call = (offset: number, limit = PAGE) => api.getModelVersions({ modelName: id, offset, limit, orderBy: "ORDER_BY_DESC", sortBy: "SORT_BY_VERSION" });
   const { total, at, error, onSight, isPending } = useRows(id, call, (reply) => reply.modelVersions, EVERY_MS);
+  const columns = useMemo(() => columnsOf(model), [model.id]);
   return (
     <section class="panel fills">
       {error && total === null ? <Failure error={error} /> : (
-        <Table label="Versions" fill columns={columnsOf(model)} count={total ?? 0} at={at} rowKey={(v) => v.id} href={(v) => to(`models/${id}/versions/${v.version}`)} onSight={onSight}
+        <Table label="Versions" fill columns={columns} count={total ?? 0} at={at} rowKey={(v) => v.id} href={(v) => to(`models/${id}/versions/${v.version}`)} onSight={onSight}
           all={() => rowsForFile(call, (reply) => reply.modelVersions)}
           instead={isPending ? <Waiting lines={6} /> : <Empty title="No versions yet">Register a checkpoint of a trial as the first version, on the trial's page.</Empty>} />
       )}

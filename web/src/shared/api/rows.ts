@@ -32,7 +32,9 @@ export function useRows<R extends Reply, Row>(list: unknown, call: (offset: numb
   useEffect(() => { if (answered !== undefined) setTotal(answered); }, [answered]);
   useEffect(() => setTotal(null), [list]);
   const at = (index: number): Row | undefined => { const reply = results[pages.indexOf(Math.floor(index / PAGE))]?.data; return reply && of(reply)[index % PAGE]; };
-  return { total, at, error: results.find((result) => result.error)?.error ?? null, onSight, isPending: total === null && results.some((r) => r.isPending) };
+  /** the rows of the pages in sight */
+  const inSight = results.flatMap((result) => (result.data ? of(result.data) : []));
+  return { total, at, inSight, error: results.find((result) => result.error)?.error ?? null, onSight, isPending: total === null && results.some((r) => r.isPending) };
 }
 
 /** The rows of a list for a file, from the first on. Says so if the file does not have all of them. */
