@@ -118,6 +118,8 @@ const scenarios = {
   /** What ends while somebody is away is new at the next look, until it is marked. */
   async ended_since(page, { url, name, user }) {
     await page.goto(url);
+    // The first look marks all as seen, when the list has come.
+    await page.getByText("nothing new").waitFor();
     await page.evaluate((id) => localStorage.setItem(`det.seen.${id}`, "2020-01-01T00:00:00Z"), user);
     await page.reload();
     await page.getByRole("heading", { name: /Ended since you last looked/ }).waitFor();

@@ -404,7 +404,8 @@ def test_what_a_trial_ran_in_is_shown__and_beside_another(world, see):
     facts, differences = found["facts"], found["differences"]
     assert facts["host"] == here["host"]["hostname"] and facts["python"] == here["python"]["version"] and facts["interpreter"] == here["python"]["executable"]
     assert differences["devices"] == ["1 x Artificial", "2 x Artificial"] and differences == found["kept"] and not found["errors"]
-    assert any(HOSTILE in there for name, (_, there) in differences.items() if name.startswith("environment.environment_variables"))
+    asked = [value for name, (_, value) in differences.items() if name.startswith("environment.environment_variables")]
+    assert asked and all(json.loads(value) == [f"TEXT={HOSTILE}"] for value in asked), differences
     assert "host" not in differences and there["host"]["hostname"] == here["host"]["hostname"], "what both have is left out"
     command = json.loads(det(c, "trial", "compare-environments", i["done_trial"], trial, "--json"))
     assert command == {name: [value if value != "–" else None for value in both] for name, both in differences.items() if not name.startswith("environment.")}

@@ -21,7 +21,9 @@ import { stepped, useStepping } from "./stepping";
 import "./search.css";
 
 const TRIALS_MAX = 1000;
-const POINTS_MAX = 100;
+/** Of each trial: the more lines, the fewer points of each can be told apart. */
+const POINTS = { least: 50, most: 200, all: 6000 };
+const pointsOf = (trials: number) => Math.max(POINTS.least, Math.min(POINTS.most, Math.floor(POINTS.all / Math.max(1, trials))));
 const PERIOD_S = 10;
 const AGAIN_MS = 5000;
 
@@ -54,6 +56,8 @@ function useSearch(x: Experiment, metric: Metric) {
   const [trials, setTrials] = useState<SearchTrial[] | null>(null);
   const [error, setError] = useState<Error | null>(null);
   const visible = useVisible();
+  // As many as when the page was opened: a search that starts more trials is not read again because of it.
+  const [points] = useState(() => pointsOf(x.numTrials));
   useLayoutEffect(() => setTrials(null), [x.id, metric.group, metric.name]);
   // The request need not wait for the frame that says that it is under way.
   useLayoutEffect(() => {
@@ -62,7 +66,7 @@ function useSearch(x: Experiment, metric: Metric) {
     let timer: ReturnType<typeof setTimeout> | undefined;
     const read = async () => {
       const known = new Map<number, SearchTrial>();
-      const call = api.trialsSample({ experimentId: x.id, metricName: metric.name, group: metric.group, maxTrials: TRIALS_MAX, maxDatapoints: POINTS_MAX, periodSeconds: PERIOD_S });
+      const call = api.trialsSample({ experimentId: x.id, metricName: metric.name, group: metric.group, maxTrials: TRIALS_MAX, maxDatapoints: points, periodSeconds: PERIOD_S });
       for await (const replies of stream(call, stop.signal)) {
         for (const reply of replies) {
           for (const t of reply.trials) {
