@@ -4,13 +4,15 @@ The history is made from two experiments that the master made itself, one live a
 stopped master's database, with new numbers.
 """
 import functools
+import os
 import sqlite3
 
 from ask_programs import until_health
 from harness import Cluster, Row, directory, fsync_ms, question
 from support.cluster import wait_for
 
-EXPERIMENTS, LIVE, TRIALS_EACH = 10_000, 1_000, 10
+EXPERIMENTS, TRIALS_EACH = int(os.environ.get("DET_BENCH_EXPERIMENTS", "10000")), 10
+LIVE = EXPERIMENTS // 10
 SEARCH = {"name": "random", "metric": "loss", "max_trials": TRIALS_EACH, "max_concurrent_trials": TRIALS_EACH}
 
 
@@ -67,4 +69,4 @@ def restart():
             times.append(until_health(cluster))
             cluster.stop_master()
             disk += fsync_ms(path, runs=5)
-    yield Row("master: start with 10,000 experiments (1,000 live), 100,000 trials", times, "ms", "≤ 1000", "fsync of the disk", disk)
+    yield Row(f"master: start with {EXPERIMENTS:,} experiments ({LIVE:,} live), {EXPERIMENTS * TRIALS_EACH:,} trials", times, "ms", "≤ 1000", "fsync of the disk", disk)

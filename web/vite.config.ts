@@ -31,6 +31,9 @@ function baseOfDevelopment(): Plugin {
   return { name: "base", apply: "serve", transformIndexHtml: (html) => html.replace('<base href="./">', '<base href="/det/">') };
 }
 
+/** What nearly every page needs is one file. A browser asks for six files at a time, and the page's first requests to the API wait behind them. */
+const BASE = /\/node_modules\/(preact|@tanstack)\/|\/src\/shared\/(api\/(?!live)|lib\/(?!diff|yaml)|ui\/(?!chart|diff|log|sheet|yaml))/i;
+
 const at = (folder: string) => resolve(import.meta.dirname, "src", folder);
 
 export default defineConfig(({ command }) => ({
@@ -40,6 +43,7 @@ export default defineConfig(({ command }) => ({
   resolve: { alias: { "@app": at("app"), "@features": at("features"), "@shared": at("shared") } },
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
   // An image that was written into a style sheet as data would need a weaker policy.
-  build: { target: "es2022", cssTarget: ["chrome123", "firefox120", "safari17.5"], modulePreload: { polyfill: false }, assetsInlineLimit: 0, reportCompressedSize: false },
+  build: { target: "es2022", cssTarget: ["chrome123", "firefox120", "safari17.5"], modulePreload: { polyfill: false }, assetsInlineLimit: 0, reportCompressedSize: false,
+    rolldownOptions: { output: { codeSplitting: { groups: [{ name: "base", test: BASE }] } } } },
   server: { fs: { allow: [".", "../docs"] }, proxy: { "/api": MASTER, "/resources": MASTER, "/stream": { target: MASTER, ws: true } } },
 }));

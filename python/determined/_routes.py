@@ -212,6 +212,7 @@ def get_experiments(
     experiment_id_filter_incl: Optional[Sequence[int]] = None,
     experiment_id_filter_not_in: Optional[Sequence[int]] = None,
     show_trial_data: Optional[bool] = None,
+    brief: Optional[bool] = None,
 ) -> Request[_messages.GetExperimentsResponse]:
     """``GET /api/v1/experiments``"""
     return Request(
@@ -237,6 +238,7 @@ def get_experiments(
             "experimentIdFilter.incl": experiment_id_filter_incl,
             "experimentIdFilter.notIn": experiment_id_filter_not_in,
             "showTrialData": show_trial_data,
+            "brief": brief,
         },
     )
 

@@ -6,6 +6,7 @@ import { createInterface } from "node:readline";
 import { chromium } from "playwright-core";
 
 const PATIENCE_MS = 120000;
+const PICTURE_MS = 10000;
 
 const OPTIONS = {
   // The tests run as root, and in containers whose /dev/shm is small.
@@ -47,7 +48,8 @@ export async function inBrowser(steps) {
     const found = await steps(page, wanted);
     console.log(JSON.stringify({ ...found, errors: made.errors }));
   } finally {
-    if (page && wanted.screenshot) await page.screenshot({ path: wanted.screenshot }).catch(() => {});
+    // A page whose script does not rest would keep the picture waiting for as long as everything else.
+    if (page && wanted.screenshot) await page.screenshot({ path: wanted.screenshot, timeout: PICTURE_MS }).catch(() => {});
     await browser.close();
   }
 }

@@ -118,6 +118,8 @@ const scenarios = {
   /** What ends while somebody is away is new at the next look, until it is marked. */
   async ended_since(page, { url, name, user }) {
     await page.goto(url);
+    // The first look marks all as seen, when the list has come.
+    await page.getByText("nothing new").waitFor();
     await page.evaluate((id) => localStorage.setItem(`det.seen.${id}`, "2020-01-01T00:00:00Z"), user);
     await page.reload();
     await page.getByRole("heading", { name: /Ended since you last looked/ }).waitFor();
@@ -314,7 +316,7 @@ const scenarios = {
 
   async hostile_log(page, { url, at }) {
     await page.goto(url + at);
-    await page.getByText("window.hacked=1").first().waitFor();
+    await page.locator(".entry .what", { hasText: "window.hacked=1" }).first().waitFor();
     return { lines: await texts(page.locator(".entry .what")), hacked: await page.evaluate(() => window.hacked ?? null), title: await page.title(), links: await page.locator(".entry a").count() };
   },
 
@@ -565,6 +567,11 @@ const scenarios = {
     await page.getByText("Learning curves", { exact: true }).click();
     await page.locator(".chart canvas").waitFor();
     const keys = await page.locator(".legend .key").count();
+    // Another metric than that of the search, which a link keeps.
+    await page.getByLabel("Metric").selectOption("training.learning_rate");
+    await page.locator("figure[aria-label^='learning_rate of']").waitFor();
+    await page.reload();
+    await page.locator("figure[aria-label^='learning_rate of'] canvas").waitFor();
     await page.getByText("Scatter", { exact: true }).click();
     await page.locator(".scatters circle").first().click();
     await page.waitForURL("**/trials/*");
@@ -986,7 +993,7 @@ const scenarios = {
   },
 
   /** A list with more rows than a page of the API has is whole; one that cannot be read says so where it is chosen from. */
-  async long_lists(page, { url, total, refusal }) {
+  async long_lists(page, { url, total, refusal, noPools }) {
     const asked = [];
     await page.route(/\/api\/v1\/(groups\/search|groups)\b/, async (route) => {
       const query = new URL(route.request().url()).searchParams;
@@ -1003,7 +1010,66 @@ const scenarios = {
     await page.goto(`${url}quotas`);
     await page.getByRole("button", { name: "New quota" }).click();
     await page.getByRole("dialog").getByRole("alert").waitFor();
-    return { pages: new Set(asked).size, says: await page.getByRole("dialog").getByRole("alert").innerText() };
+    const says = await page.getByRole("dialog").getByRole("alert").innerText();
+    await page.route("**/api/v1/resource-pools*", (route) => route.fulfill({ status: 400, json: { error: { error: noPools } } }));
+    await page.goto(`${url}tasks?start=notebook`);
+    const pools = await page.locator(".field.wrong", { hasText: "Resource pool" }).innerText();
+    await page.goto(`${url}cluster`);
+    await page.getByText(noPools).waitFor();
+    return { pages: new Set(asked).size, says, pools };
+  },
+
+  /** A list of more versions than one request reads: the last one is reached, too. */
+  async versions(page, { url, at, total }) {
+    await page.goto(url + at);
+    await page.getByRole("link", { name: `Versions ${total.toLocaleString("en")}` }).waitFor();
+    await row(page, `version ${total} of many`).waitFor();
+    await page.locator(".scroller").evaluate((element) => { element.scrollTop = element.scrollHeight; });
+    await row(page, "version 1 of many").waitFor();
+    return { inDocument: await page.locator(".line").count() };
+  },
+
+  /** What a trial ran in; then the same beside another trial's, which a link keeps. */
+  async environment(page, { url, at, other, same, wanted }) {
+    await page.goto(url + at);
+    await page.locator(".facts dt", { hasText: "devices" }).waitFor();
+    const names = await texts(page.locator(".facts dt"));
+    const facts = Object.fromEntries(names.map((name, i) => [name, i]));
+    const values = await texts(page.locator(".facts dd"));
+    for (const name of names) facts[name] = values[facts[name]];
+    await page.getByLabel("Find a package").fill(wanted);
+    await row(page, wanted).waitFor();
+    await page.getByLabel("Find a package").fill("no such package");
+    await page.getByText("No package fits").waitFor();
+    await page.getByLabel("Difference to trial").fill(String(other));
+    await page.locator(".sheet tbody tr").first().waitFor();
+    const read = async () => Object.fromEntries(await page.locator(".sheet tbody tr").evaluateAll((rows) => rows.map((one) => [one.querySelector("th").textContent, [...one.querySelectorAll("td")].map((cell) => cell.textContent)])));
+    const differences = await read();
+    await page.reload();
+    await page.locator(".sheet tbody tr").first().waitFor();
+    const kept = await read();
+    await page.getByLabel("Difference to trial").fill(String(same));
+    await page.getByText("Both ran in the same environment").waitFor();
+    await page.getByLabel("Difference to trial").fill("999999");
+    await page.getByText("trial '999999' not found").or(page.getByText("trial 999999 not found")).waitFor();
+    return { facts, differences, kept };
+  },
+
+  /** What is typed in the moment when a field appears stays: no effect of the page has run by then. */
+  async typed_at_once(page, { url, at, label, typed }) {
+    await page.addInitScript(([name, text]) => {
+      const seen = new MutationObserver(() => {
+        const field = document.querySelector(`input[aria-label="${name}"]`);
+        if (!field) return;
+        seen.disconnect();
+        Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value").set.call(field, text);
+        field.dispatchEvent(new Event("input", { bubbles: true }));
+      });
+      seen.observe(document, { childList: true, subtree: true });
+    }, [label, typed]);
+    await page.goto(url + at);
+    await page.locator(".diff").waitFor();
+    return { kept: await page.getByLabel(label).inputValue() };
   },
 
   /** Lines of a log by rank: all, and those of one. */

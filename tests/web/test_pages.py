@@ -8,6 +8,7 @@ import threading
 import pytest
 from conftest import DIST
 from support.cluster import ROOT, Cluster, wait_for
+from support.det import det
 from support.identity_provider import CLIENT_ID, CLIENT_SECRET, IdentityProvider
 from support.pipeline import post_all
 from support.prefix import PrefixProxy
@@ -15,7 +16,7 @@ from world import HOSTILE
 
 KIB = 1024
 # Pages that together have every building block: what the dark theme changes are its colours alone.
-DARK = ["docs", "docs-search", "home", "experiments", "experiment", "experiment-difference", "trial-logs", "trial-profiler", "model-version", "create", "jobs", "cluster", "users", "roles", "policies", "usage", "settings", "experiment-heat"]
+DARK = ["docs", "docs-search", "home", "experiments", "experiment", "experiment-difference", "trial-logs", "trial-profiler", "trial-environment-difference", "model-version", "create", "jobs", "cluster", "users", "roles", "policies", "usage", "settings", "experiment-heat"]
 
 
 # ---- sign-in ----
@@ -380,9 +381,40 @@ def test_plots_are_used_by_keyboard_and_saved_as_pictures(world, see):
 
 
 def test_a_long_list_is_whole__and_one_that_cannot_be_read_says_so(world, see):
-    found = see("long_lists", token=world.c.admin_token(), total=1234, refusal="workspaces are not to be had")
+    found = see("long_lists", token=world.c.admin_token(), total=1234, refusal="workspaces are not to be had", noPools="pools are not to be had")
     assert found["pages"] == 3
     assert found["says"] == "The list could not be read: workspaces are not to be had"
+    assert "The list could not be read: pools are not to be had" in found["pools"]
+
+
+def test_more_versions_of_a_model_than_one_request_reads_are_listed(world, see):
+    c, total = world.c, 1150
+    model = c.post("/api/v1/models", {"name": "many versions"}).json["model"]["id"]
+    for i in range(1, total + 1):
+        reply = c.post(f"/api/v1/models/{model}/versions", {"checkpointUuid": world.ids["checkpoints"][0], "name": f"version {i} of many"})
+        assert reply.status == 200, reply
+    assert see("versions", at=f"models/{model}", total=total)["inDocument"] < 80
+
+
+def test_what_a_trial_ran_in_is_shown__and_beside_another(world, see):
+    c, i = world.c, world.ids
+    x = world.create("other environment", entrypoint=["sh", "-c", "exit 0"], resources={"slots_per_trial": 2, "priority": 5}, environment={"environment_variables": [f"TEXT={HOSTILE}"]})
+    c.wait_experiment(x)
+    [trial] = c.trial_ids(x)
+    here, there = (c.get(f"/api/v1/trials/{one}/environments").json["environments"][0] for one in (i["done_trial"], trial))
+    found = see("environment", at=f"experiments/{i['done']}/trials/{i['done_trial']}/environment", other=trial, same=i["done_trial"], wanted=max(here["python"]["packages"]))
+    facts, differences = found["facts"], found["differences"]
+    assert facts["host"] == here["host"]["hostname"] and facts["python"] == here["python"]["version"] and facts["interpreter"] == here["python"]["executable"]
+    assert differences["devices"] == ["1 x Artificial", "2 x Artificial"] and differences == found["kept"] and not found["errors"]
+    asked = [value for name, (_, value) in differences.items() if name.startswith("environment.environment_variables")]
+    assert asked and all(json.loads(value) == [f"TEXT={HOSTILE}"] for value in asked), differences
+    assert "host" not in differences and there["host"]["hostname"] == here["host"]["hostname"], "what both have is left out"
+    command = json.loads(det(c, "trial", "compare-environments", i["done_trial"], trial, "--json"))
+    assert command == {name: [value if value != "–" else None for value in both] for name, both in differences.items() if not name.startswith("environment.")}
+
+
+def test_what_is_typed_while_a_page_is_drawn_stays(world, see):
+    assert see("typed_at_once", at=f"experiments/{world.ids['live']}/configuration", label="Difference to experiment", typed=str(world.ids["done"]))["kept"] == str(world.ids["done"])
 
 
 def test_the_log_of_a_trial_is_separated_by_rank(world, see):
@@ -467,7 +499,7 @@ def test_a_phone_leads_to_all_pages(see):
 def test_script_in_texts_of_users_is_text(world, see):
     i = world.ids
     paths = ["", f"projects/{i['project']}", f"experiments/{i['hostile']}", f"experiments/{i['hostile']}/trials", f"experiments/{i['hostile']}/configuration", f"experiments/{i['hostile']}/notes", f"compare?experiments={i['hostile']},{i['odd']}&tab=hyperparameters",
-             f"experiments/{i['odd']}",
+             f"experiments/{i['hostile']}/trials/{i['hostile_trial']}/environment", f"experiments/{i['odd']}",
              f"experiments/{i['odd']}/trials/{i['odd_trial']}", f"experiments/{i['odd']}/trials/{i['odd_trial']}/hyperparameters", "jobs", "cluster",
              "models", f"models/{i['model']}", f"models/{i['model']}/notes", f"models/{i['model']}/metadata", f"models/{i['model']}/versions/1", "tasks", f"tasks/{i['command']}/configuration",
              f"projects/{i['project']}/runs", "usage?by=experiment_label", "groups"]

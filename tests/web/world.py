@@ -136,7 +136,7 @@ class World:
         """Script in every text that users supply, and metrics that are no numbers."""
         c = self.c
         config = {"name": HOSTILE, "description": HOSTILE, "labels": [HOSTILE], "searcher": {"name": "single", "metric": HOSTILE}, "hyperparameters": {HOSTILE: HOSTILE},
-                  "entrypoint": ["python3", "-c", f"import sys; [print(x) for x in {HOSTILE_LINES!r}]"], "max_restarts": 0}
+                  "environment": {"environment_variables": [f"TEXT={HOSTILE}"]}, "entrypoint": ["python3", "-c", f"import sys; [print(x) for x in {HOSTILE_LINES!r}]"], "max_restarts": 0}
         x = c.post("/api/v1/experiments", {"config": json.dumps(config), "activate": True, "projectId": self.ids["project"]}).json["experiment"]["id"]
         c.wait_experiment(x)
         assert c.patch(f"/api/v1/experiments/{x}", {"notes": HOSTILE_NOTES}).status == 200
@@ -227,6 +227,7 @@ class World:
             "trial": f"experiments/{i['live']}/trials/{i['trial']}",
             "trial-logs": f"experiments/{i['done']}/trials/{i['done_trial']}/logs", "trial-hyperparameters": f"experiments/{i['live']}/trials/{i['trial']}/hyperparameters",
             "trial-profiler": f"experiments/{i['live']}/trials/{i['trial']}/profiler", "trial-checkpoints": f"experiments/{i['done']}/trials/{i['done_trial']}/checkpoints",
+            "trial-environment": f"experiments/{i['done']}/trials/{i['done_trial']}/environment", "trial-environment-difference": f"experiments/{i['done']}/trials/{i['done_trial']}/environment?against={i['hostile_trial']}",
             "workspaces": "workspaces", "workspace": f"workspaces/{i['workspace']}", "project-notes": f"projects/{i['project']}/notes", "tasks": "tasks", "task": f"tasks/{i['command']}",
             "new-notebook": "tasks?start=notebook", "models": "models", "model": f"models/{i['model']}", "model-notes": f"models/{i['model']}/notes", "model-version": f"models/{i['model']}/versions/1",
             "users": "users", "tokens": "tokens", "webhooks": "webhooks", "templates": "templates", "about": "about",

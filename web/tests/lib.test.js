@@ -19,6 +19,23 @@ test("series are joined over one axis; what is no number is a gap", () => {
   assert.deepEqual(align([]), [[]]);
 });
 
+test("many series share places on the axis, and lose no point", () => {
+  // 100 series of 100 points each, of which none has an x of another.
+  const all = Array.from({ length: 100 }, (_, i) => Array.from({ length: 100 }, (_, k) => [k * 100 + i, i]));
+  const [xs, ...columns] = align(all);
+  assert.equal(align(all, false, true)[0].length, 10_000, "a table has each x");
+  assert.ok(xs.length <= 2100, `${xs.length} places`);
+  assert.ok(xs.every((x, k) => k === 0 || x > xs[k - 1]), "places are in order");
+  for (const [i, column] of columns.entries()) {
+    assert.equal(column.filter((y) => y === i).length, 100, `series ${i}`);
+    const at = column.flatMap((y, k) => (y === undefined ? [] : [xs[k]]));
+    assert.ok(at.every((x, k) => Math.abs(x - all[i][k][0]) <= 10_000 / 2000), `series ${i} lies where it was reported`);
+  }
+  // Points of one series that lie closer together than a place is wide stay apart.
+  const close = Array.from({ length: 300 }, (_, i) => [[0, i], [1e-3 * (i + 1), i], [1e6, i]]);
+  assert.ok(align(close).slice(1).every((column) => column.filter((y) => y !== undefined).length === 3));
+});
+
 test("smoothing starts without a bias and leaves gaps", () => {
   assert.deepEqual(smooth([[1, 2], [2, 2], [3, "NaN"], [4, 2]], 0.9).map(([, y]) => (typeof y === "number" ? Math.round(y * 1e9) / 1e9 : y)), [2, 2, "NaN", 2]);
   const points = [[1, 1], [2, 3]];
@@ -112,6 +129,11 @@ test("what does not change is asked for more seldom, what does as often as befor
   assert.equal(paced(query, 1000), 2500, "asked twice about one answer");
   assert.equal(answers({}), 1000);
   assert.equal(paced(query, false), false);
+  const { updates } = await import("@shared/api/updates");
+  updates.told = true;
+  const [models, projects] = ["api/v1/models?limit=100", "api/v1/projects/1"].map((path) => paced({ queryKey: [path, null], state: { data: {}, dataUpdatedAt: 1 } }, 1000));
+  updates.told = false;
+  assert.deepEqual([models, projects], [6000, 1000], "what the master tells of is asked for seldom");
 });
 
 test("a long list is read in pages until it is whole", async () => {

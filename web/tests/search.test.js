@@ -2,7 +2,8 @@ import "./browser.js";
 import assert from "node:assert/strict";
 import test from "node:test";
 
-const { axesOf, bestOf, flatten, importanceOf, placeOn, ranksOf } = await import("@features/experiments/search-data");
+const { axesOf, bestOf, importanceOf, placeOn, ranksOf } = await import("@features/experiments/search-data");
+const { flatten } = await import("@shared/lib/flatten");
 const { diffLines, hunks } = await import("@shared/lib/diff");
 const { safeLink } = await import("@shared/notes/Markdown");
 const { sharesOf, thinned } = await import("@features/trials/profile");

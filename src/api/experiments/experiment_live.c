@@ -3,6 +3,7 @@
 #include "api/pipeline/convert.h"
 #include "api/pipeline/internal.h"
 #include "core/core.h"
+#include "store/experiments/experiments.h"
 
 /* Limits of what one turn of the loop looks at. For an experiment that waits, all its trials are looked at. */
 enum { EXPERIMENTS_AT_A_TIME = 256, TRIALS_AT_A_TIME = 20000 };
@@ -31,6 +32,16 @@ static int ask_core(struct req *r, struct core *core, struct error *err)
         trials += view.trial_n;
     }
     return a->at < a->n ? req_then_loop(r, ask_core) : req_then_work(r, on_a_worker);
+}
+
+void experiment_shorten(struct store_experiment *x, bool brief)
+{
+    if (x->notes && *x->notes)
+        x->notes = "omitted";
+    if (brief) {
+        x->config = "{}";
+        x->original_config = "";
+    }
 }
 
 int experiments_show_live(struct req *r, struct wire_experiment **experiment, size_t n)

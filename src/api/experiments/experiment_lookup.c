@@ -7,23 +7,12 @@
 #include "store/experiments/trials.h"
 #include "store/lookup/lookup.h"
 
-/* The web interface asks for this list every few seconds, and shows no configuration in it. Reading and hiding the
- * secrets of a hundred configurations is most of what the reply costs. */
-static void leave_out_configuration(struct store_experiment *x)
-{
-    x->config = "{}";
-    x->original_config = "";
-}
-
 static struct wire_experiment *to_wire(struct req *r, struct store_experiment *x, const struct store_trial *best,
                                        struct wire_search_experiment_experiment *ret)
 {
     struct wire_experiment *w = arena_new(&r->arena, struct wire_experiment);
     const struct wire_search_experiments_request *in = r->in;
-    if (in->brief)
-        leave_out_configuration(x);
-    if (x->notes && *x->notes)
-        x->notes = "omitted"; /* as in the other list (experiments.c) */
+    experiment_shorten(x, in->brief);
     experiment_to_wire(r, x, DISPLAY_STORED, w);
     ret->experiment = w;
     if (!best)
@@ -66,7 +55,7 @@ static int show_experiments(struct req *r, struct store *db, struct error *err)
     return experiments_show_live(r, all, n);
 }
 
-/* The lookup thread finds the experiments; any reader reads them. */
+/* The lookup thread finds the experiments; any reader reads them, if there are many. */
 int api_search_experiments(struct req *r, struct store *db, const struct wire_search_experiments_request *in,
                            struct wire_search_experiments_response *ret, struct error *err)
 {
@@ -80,5 +69,7 @@ int api_search_experiments(struct req *r, struct store *db, const struct wire_se
         return -1;
     ret->pagination = pagination(page, found->window, &r->arena);
     r->state = found;
+    if (in->brief && found->ids.n <= EXPERIMENTS_READ_AT_ONCE)
+        return show_experiments(r, db, err);
     return req_then_read(r, show_experiments);
 }

@@ -89,6 +89,7 @@ static struct store_int_filter id_filter(const struct wire_common_int32_field_fi
 
 static int show_experiments(struct req *r, struct store *db, struct error *err)
 {
+    const struct wire_get_experiments_request *in = r->in;
     struct wire_get_experiments_response *ret = r->ret;
     const struct lookup_found *found = r->state;
     struct store_experiment *x;
@@ -99,15 +100,14 @@ static int show_experiments(struct req *r, struct store *db, struct error *err)
     ret->experiments = arena_array(&r->arena, struct wire_experiment, n + 1);
     ret->experiments_n = n;
     for (size_t i = 0; i < n; i++) {
-        if (x[i].notes && *x[i].notes)
-            x[i].notes = "omitted"; /* clients expect this word: a list only tells that there are notes */
+        experiment_shorten(&x[i], in->brief);
         experiment_to_wire(r, &x[i], DISPLAY_STORED, &ret->experiments[i]);
         all[i] = &ret->experiments[i];
     }
     return experiments_show_live(r, all, n);
 }
 
-/* The lookup thread finds the experiments; any reader reads them. */
+/* The lookup thread finds the experiments; any reader reads them, if there are many. */
 int api_get_experiments(struct req *r, struct store *db, const struct wire_get_experiments_request *in,
                         struct wire_get_experiments_response *ret, struct error *err)
 {
@@ -130,6 +130,8 @@ int api_get_experiments(struct req *r, struct store *db, const struct wire_get_e
         return -1;
     ret->pagination = pagination(f.page, found->window, &r->arena);
     r->state = found;
+    if (in->brief && found->ids.n <= EXPERIMENTS_READ_AT_ONCE)
+        return show_experiments(r, db, err);
     return req_then_read(r, show_experiments);
 }
 

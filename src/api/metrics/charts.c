@@ -46,9 +46,9 @@ static struct sampled *find_sampled(const struct sample *s, int32_t trial_id)
 }
 
 /* Sends the trial's points that were not sent yet. Hyperparameters are sent with the first points only. */
-static int sample_trial(struct req *r, struct store *db, const struct store_trial *t, struct sampled *was,
-                        struct sampled *is, struct arena *a, struct wire_trials_sample_response_trial *ret,
-                        struct error *err)
+static int sample_trial(struct req *r, struct store *db, const struct store_trial *t, size_t beside,
+                        struct sampled *was, struct sampled *is, struct arena *a,
+                        struct wire_trials_sample_response_trial *ret, struct error *err)
 {
     const struct wire_trials_sample_request *in = r->in;
     struct store_series_query q = {.trial_id = t->row.id,
@@ -57,7 +57,8 @@ static int sample_trial(struct req *r, struct store *db, const struct store_tria
                                    .start_batches = was ? (int64_t)was->batches + 1 : in->start_batches,
                                    .end_batches = in->end_batches,
                                    .has_end = in->end_batches != 0,
-                                   .max_points = in->max_datapoints ? in->max_datapoints : CHART_POINTS_DEFAULT};
+                                   .max_points = in->max_datapoints ? in->max_datapoints : CHART_POINTS_DEFAULT,
+                                   .beside = beside};
     struct store_point *point;
     *is = (struct sampled){.trial_id = t->row.id, .batches = was ? was->batches : -1};
     *ret = (struct wire_trials_sample_response_trial){.trial_id = t->row.id, .hparams = was ? "{}" : t->row.hparams};
@@ -89,7 +90,8 @@ static int fetch_sample(struct req *r, struct store *db, enum stream_next *next,
     out.demoted_trials = arena_array(&a, int32_t, seen->n + 1);
     for (size_t i = 0; i < list.trial_n; i++) {
         struct sampled *was = find_sampled(seen, list.trial[i].row.id);
-        if (sample_trial(r, db, &list.trial[i], was, &now.trial[now.n++], &a, &out.trials[out.trials_n++], err) < 0)
+        if (sample_trial(r, db, &list.trial[i], list.trial_n - 1, was, &now.trial[now.n++], &a,
+                         &out.trials[out.trials_n++], err) < 0)
             return -1;
         if (was)
             was->now = true;

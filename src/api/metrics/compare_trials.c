@@ -160,6 +160,7 @@ int api_compare_trials(struct req *r, struct store *db, const struct wire_compar
     if (in->trial_ids_n == 0 || in->trial_ids_n > CHART_TRIALS_MAX)
         return error_set(err, ERR_INVALID, "trialIds: %zu trials, allowed are 1 to %d", in->trial_ids_n,
                          CHART_TRIALS_MAX);
+    c->query.beside = in->trial_ids_n - 1;
     if (chart_check_points(in->max_datapoints, &c->query.max_points, err) < 0 ||
         chart_check_range(in->start_batches, in->end_batches, err) < 0 || choose_names(in, c, &r->arena, err) < 0 ||
         (in->time_series_filter && by_range(in->time_series_filter, &c->query, err) < 0))

@@ -13,7 +13,7 @@
 #include "store/metrics/metric_rows.h"
 
 enum {
-    DIRECT_POINTS = 400000, /* of all names together; unpacking so many takes about 30 ms */
+    DIRECT_POINTS = 400000, /* of all names and trials together; unpacking so many takes about 30 ms */
     ROWS_PAGE = 1000,
     POINTS_AT_LEAST = 5, /* of each name; fewer points show nothing useful */
 };
@@ -166,7 +166,7 @@ static int add_sealed(const struct series *s, struct line *l, struct error *err)
     for (size_t i = 0; i < n; i++)
         if (part_of(s->q, &chart[i]) != PART_NONE)
             total += chart[i].row.n;
-    bool direct = s->q->max_points <= 0 || total <= DIRECT_POINTS / s->line_n;
+    bool direct = s->q->max_points <= 0 || total <= DIRECT_POINTS / s->line_n / (s->q->beside + 1);
     for (size_t i = 0; i < n; i++) {
         enum part part = part_of(s->q, &chart[i]);
         if (part == PART_NONE)

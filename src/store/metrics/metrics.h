@@ -101,6 +101,7 @@ struct store_series_query {
     bool by_epoch;
     double start_epoch, end_epoch; /* only reports that have a number called "epoch" in this range */
     int32_t max_points;
+    size_t beside; /* how many more series of other trials one reply reads: all of them unpack as much as one may */
 };
 struct store_point {
     int32_t batches;

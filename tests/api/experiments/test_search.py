@@ -465,3 +465,13 @@ def test_a_brief_list_has_no_configurations(stock):
     assert brief and all(row["experiment"]["config"] == {} and row["experiment"]["originalConfig"] == "" for row in brief)
     assert all(row["experiment"]["config"]["name"] == row["experiment"]["name"] for row in whole)
     assert [(row["experiment"]["id"], row["experiment"]["name"]) for row in brief] == [(row["experiment"]["id"], row["experiment"]["name"]) for row in whole]
+
+
+def test_the_older_list_is_brief__too(stock):
+    whole, brief = (stock.get(f"/api/v1/experiments?limit=-1{more}").json["experiments"] for more in ("", "&brief=true"))
+    assert brief and all(x["config"] == {} and x["originalConfig"] == "" for x in brief)
+    assert all(x["config"]["name"] == x["name"] and x["originalConfig"] for x in whole)
+    for x in [*whole, *brief]:
+        del x["config"], x["originalConfig"]
+    assert brief == whole
+    assert stock.get("/api/v1/experiments?brief=perhaps").status == 400

@@ -241,6 +241,28 @@ def test_reports_are_sealed_and_nobody_sees_it(new_cluster):
     assert workloads["pagination"]["total"] == 1300
 
 
+def test_a_chart_of_many_trials_reads_as_much_as_that_of_one(new_cluster):
+    """Of 400 trials each may be unpacked to 1,000 points. A longer one is drawn from what its block keeps for charts: fewer points, and all extremes."""
+    c = new_cluster()
+    c.start_master()
+    c.login()
+    config = {"name": "many", "searcher": {"name": "random", "metric": "loss", "max_trials": 400}}
+    x = c.post("/api/v1/experiments", {"config": json.dumps(config), "unmanaged": True, "activate": False}).json["experiment"]["id"]
+    ids = [c.post(TRIALS, {"experimentId": x, "unmanaged": True, "hparams": {}}).json["trial"]["id"] for _ in range(400)]
+    for step in range(1, 1301):
+        assert report(c, ids[0], step, {"loss": 1000 if step == 700 else step % 5}).status == 200
+    wait_for("sealing", lambda: sealed(c) >= 1024)
+
+    def points(trials):
+        wanted = "&".join(f"trialIds={t}" for t in trials)
+        data = c.get(f"{TRIALS}/time-series?{wanted}&metricIds=training.loss&maxDatapoints=1000").json["trials"][0]["metrics"][0]["data"]
+        return {p["batches"]: p["values"]["loss"] for p in data}
+
+    alone, beside = points(ids[:1]), points(ids)
+    assert len(alone) == 1000 and 60 <= len(beside) < 500
+    assert alone[700] == beside[700] == 1000 and {1, 1300} <= beside.keys()
+
+
 def test_master_killed_while_it_seals_loses_and_doubles_nothing(new_cluster):
     """Reports are sent without a pause, and the master is killed again and again. What was acknowledged must be stored exactly once."""
     c = new_cluster()

@@ -2,6 +2,8 @@ import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { SignInForm, SignInPage } from "@features/session/SignIn";
 import { useMe } from "@shared/api/me";
+import { askAtOnce, queryOf } from "@shared/api/query";
+import * as api from "@shared/api/routes.gen";
 import type { User } from "@shared/api/routes.gen";
 import { to, useAddress } from "@shared/lib/address";
 import { Button } from "@shared/ui/Button";
@@ -24,6 +26,10 @@ export function App() {
 /** What only signed-in users see. A session that ends while somebody works is signed in again in place: what was typed stays. */
 function Inside({ path }: { path: string }) {
   const { user, out, away, isPending, refetch } = useMe();
+  // What the page needs in any case is asked for while the master says who is signed in.
+  askAtOnce(queryOf(api.getMaster()));
+  const page = pageAt(path)?.page;
+  if (page) void load(page).catch(() => {});
   const [known, setKnown] = useState<User | null>(null);
   useEffect(() => { if (user) setKnown(user); }, [user]);
   useUpdates(known !== null && !out);
@@ -63,9 +69,22 @@ function useUpdates(on: boolean): void {
 
 type Draw = (parameters: Record<string, string>, user: User) => JSX.Element;
 const loaded = new Map<Page, Draw>();
+const loading = new Map<Page, Promise<void>>();
+
+/** Loads a page's scripts once; what has failed is loaded again when somebody goes there again. */
+function load(page: Page): Promise<void> {
+  const begun = loading.get(page);
+  if (begun) return begun;
+  const made = page.load().then((draw) => { loaded.set(page, draw); });
+  made.catch(() => loading.delete(page));
+  loading.set(page, made);
+  return made;
+}
+
+const pageAt = (path: string) => pages.map((page) => ({ page, parameters: parametersOf(page, path) })).find(({ parameters }) => parameters);
 
 function Body({ path, user }: { path: string; user: User }) {
-  const found = pages.map((page) => ({ page, parameters: parametersOf(page, path) })).find(({ parameters }) => parameters);
+  const found = pageAt(path);
   const [, redraw] = useState(0);
   const [error, setError] = useState<Error | null>(null);
   const page = found?.page;
@@ -73,11 +92,8 @@ function Body({ path, user }: { path: string; user: User }) {
   useEffect(() => {
     setError(null);
     if (!page || loaded.has(page)) return;
-    page.load().then(
-      (made) => {
-        loaded.set(page, made);
-        redraw((n) => n + 1);
-      },
+    load(page).then(
+      () => redraw((n) => n + 1),
       // The master was upgraded since this page was loaded, and no longer has its files.
       () => setError(new Error("This part of the interface could not be loaded. If the master was upgraded, load the page again.")),
     );

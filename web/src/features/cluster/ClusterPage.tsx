@@ -20,9 +20,10 @@ export function ClusterPage() {
   useTitle("Cluster");
   const { data, error, refetch } = useApi(api.getAgents({}), { every: EVERY_MS });
   const { data: tasks } = useApi(api.getTasks(), { every: EVERY_MS });
-  const { data: pools } = useApi(api.getResourcePools({}), { every: EVERY_MS });
+  const { data: pools, error: noPools } = useApi(api.getResourcePools({}), { every: EVERY_MS });
   const [chosen, setPool] = useParameter("pool");
   if (error && !data) return <Failure error={error} retry={() => void refetch()} />;
+  if (noPools && !pools) return <Failure error={noPools} />;
   if (!data || !pools) return <Waiting lines={6} />;
   const running = byContainer(Object.values(tasks?.allocationIdToSummary ?? {}));
   const agents = data.agents.filter((agent) => !chosen || agent.resourcePools.includes(chosen)).sort((a, b) => a.id.localeCompare(b.id, "en", { numeric: true }));

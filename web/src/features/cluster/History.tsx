@@ -29,7 +29,7 @@ export function History() {
 }
 
 function OverHours({ hours }: { hours: number }) {
-  const now = Math.floor(useNow(STEP_S) / (STEP_S * 1000)) * STEP_S * 1000;
+  const now = Math.floor(useNow() / (STEP_S * 1000)) * STEP_S * 1000;
   const from = now - hours * HOUR_MS;
   const call = api.resourceAllocationRaw({ timestampAfter: new Date(from).toISOString(), timestampBefore: new Date(now).toISOString() });
   const { data, error } = useApi(call, { keep: true });

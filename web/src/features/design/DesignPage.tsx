@@ -14,6 +14,7 @@ import { type Move } from "@shared/ui/dragging";
 import { LogView, type LogLine } from "@shared/ui/LogView";
 import { type Action, Menu, MenuList } from "@shared/ui/Menu";
 import { Load, Progress } from "@shared/ui/Progress";
+import { Sheet } from "@shared/ui/Sheet";
 import { StateBadge } from "@shared/ui/StateBadge";
 import { type Column, type Order, Table } from "@shared/ui/Table";
 import { say, ToastBody } from "@shared/ui/Toast";
@@ -27,7 +28,7 @@ const COLOURS = ["page", "surface", "raised", "sunken", "hover", "selected", "li
 export function DesignPage() {
   return (
     <div class="page design">
-      <header class="page-head"><h1>Building blocks</h1><span class="muted">Pages are made of these twelve, and of nothing else.</span></header>
+      <header class="page-head"><h1>Building blocks</h1><span class="muted">Pages are made of these thirteen, and of nothing else.</span></header>
       <Block title="Tokens">
         <div class="swatches">{COLOURS.map((name) => <span key={name}><i style={{ background: `var(--${name})` }} />{name}</span>)}</div>
         <div class="swatches">{Array.from({ length: 8 }, (_, i) => <span key={i}><i style={{ background: `var(--series-${i + 1})` }} />series-{i + 1}</span>)}</div>
@@ -67,6 +68,8 @@ export function DesignPage() {
         <section class="panel"><Diff before={"name: resnet\nlr: 0.1\ndepth: 18"} after={"name: resnet\nlr: 0.01\ndepth: 18\nwarmup: 100"} label="Two configurations" /></section>
         <section class="panel"><Diff before="lr: 0.1" after="lr: 0.1" label="The same twice" /></section>
       </div></Block>
+      <Block title="13 Sheet"><section class="panel"><Sheet label="Two trials" name="Hyperparameter" heads={[<a href={to("design")}>Trial 12</a>, "Trial 40"]}
+        rows={[{ name: "lr", cells: ["0.1", "0.01"], differs: true }, { name: "depth", cells: ["18", "18"] }, { name: "optimizer", cells: ["sgd", "–"], differs: true }]} /></section></Block>
     </div>
   );
 }

@@ -9,6 +9,7 @@ import { bytes } from "@shared/lib/format";
 import { useSettled } from "@shared/lib/hooks";
 import { Diff } from "@shared/ui/Diff";
 import { Empty, Failure, Waiting } from "@shared/ui/Empty";
+import { AgainstField } from "@shared/ui/Form";
 
 /** Larger files are downloaded, not shown. */
 const SHOWN_MAX = 1_000_000;
@@ -35,6 +36,7 @@ export function textOf(base64: string): string | null {
 export function Code({ id }: { id: number }) {
   const [path, setPath] = useParameter("file");
   const [against, setAgainst] = useParameter("against");
+  const other = Number(useSettled(against)) || null;
   const { data, error } = useApi(api.getModelDefTree({ experimentId: id }));
   const rows = useMemo(() => rowsOf(data?.files ?? []), [data]);
   if (error && !data) return <Failure error={error} />;
@@ -57,9 +59,9 @@ export function Code({ id }: { id: number }) {
       <section class="panel">
         <header class="wraps">
           <h2 class="cut mono">{plain(now.node.path)}</h2>
-          <label class="row against"><span class="muted">Difference to<span class="not-narrow"> experiment</span></span><input class="input" inputMode="numeric" aria-label="Difference to experiment" placeholder="ID" value={against} onInput={(event) => setAgainst(event.currentTarget.value.replace(/\D/g, "") || null)} /></label>
+          <AgainstField what="experiment" value={against} onChange={setAgainst} />
         </header>
-        <File key={now.node.path} id={id} node={now.node} against={Number(useSettled(against)) || null} />
+        <File key={now.node.path} id={id} node={now.node} against={other} />
       </section>
     </div>
   );

@@ -6,6 +6,7 @@ import * as api from "@shared/api/routes.gen";
 import type { Experiment, Trial } from "@shared/api/routes.gen";
 import { plain } from "@shared/lib/ansi";
 import { to, useParameter } from "@shared/lib/address";
+import { flatten } from "@shared/lib/flatten";
 import { metric } from "@shared/lib/format";
 import { useTitle } from "@shared/lib/hooks";
 import { namesOf } from "@shared/lib/metric-names";
@@ -16,9 +17,9 @@ import { Chart, type Series } from "@shared/ui/Chart";
 import { Diff } from "@shared/ui/Diff";
 import { Empty, Failure, Waiting } from "@shared/ui/Empty";
 import { CheckField, SearchField, SelectField } from "@shared/ui/Form";
+import { Sheet } from "@shared/ui/Sheet";
 import { StateBadge } from "@shared/ui/StateBadge";
 import { Tabs } from "@shared/ui/Tabs";
-import { flatten } from "./search-data";
 import "./experiments.css";
 
 const MAX = 50;
@@ -125,10 +126,8 @@ function Differences({ found, trials }: { found: Found[]; trials: Trial[] }) {
     <section class="panel">
       <header><CheckField label="Those that are the same, too" checked={Boolean(same)} onChange={(on) => setSame(on ? "1" : null)} /><Button kind="bare" onClick={save}>Save as CSV</Button></header>
       {shown.length === 0 ? <Empty title="No difference">All {names.length} hyperparameters are the same.</Empty> : (
-        <div class="sheet" tabIndex={0} aria-label="Hyperparameters"><table>
-          <thead><tr><th scope="col">Hyperparameter</th>{found.map(({ x }) => <th key={x.id} scope="col"><a href={to(`experiments/${x.id}`)}>{x.id}</a> {plain(x.name)}</th>)}</tr></thead>
-          <tbody>{shown.map((row) => <tr key={row.name} class={row.differs ? "differs" : ""}><th scope="row" class="mono">{plain(row.name)}</th>{row.values.map((value, i) => <td key={i} class="mono">{typeof value === "number" ? metric(value) : text(value)}</td>)}</tr>)}</tbody>
-        </table></div>
+        <Sheet label="Hyperparameters" name="Hyperparameter" heads={found.map(({ x }) => <><a href={to(`experiments/${x.id}`)}>{x.id}</a> {plain(x.name)}</>)}
+          rows={shown.map((row) => ({ ...row, cells: row.values.map((value) => (typeof value === "number" ? metric(value) : text(value))) }))} />
       )}
     </section>
   );

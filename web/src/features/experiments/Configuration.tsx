@@ -8,7 +8,7 @@ import { toYaml } from "@shared/lib/yaml";
 import { Button } from "@shared/ui/Button";
 import { Diff } from "@shared/ui/Diff";
 import { Failure } from "@shared/ui/Empty";
-import { Choice } from "@shared/ui/Form";
+import { AgainstField, Choice } from "@shared/ui/Form";
 import { Icon } from "@shared/ui/icons";
 import { say } from "@shared/ui/Toast";
 
@@ -24,7 +24,7 @@ export function Configuration({ id, effective, submitted }: { id: number; effect
     <section class="panel">
       <header class="wraps">
         <Choice<Which> label="Form" quiet value={which as Which} onChange={setWhich} options={[["effective", "Effective"], ["submitted", "Submitted"]]} />
-        <label class="row against"><span class="muted">Difference to<span class="not-narrow"> experiment</span></span><input class="input" inputMode="numeric" aria-label="Difference to experiment" placeholder="ID" value={other} onInput={(event) => setOther(event.currentTarget.value.replace(/\D/g, "") || null)} /></label>
+        <AgainstField what="experiment" value={other} onChange={setOther} />
         <span class="row"><Button kind="bare" onClick={() => void copy()}><Icon name="copy" /> Copy</Button><Button kind="bare" onClick={() => saveAs(`experiment-${id}.yaml`, `${text}\n`)}>Save</Button></span>
       </header>
       {other ? <Against other={Number(other)} which={which as Which} text={text} id={id} /> : <pre class="source" tabIndex={0} aria-label={`The ${which} configuration`}>{text.split("\n").map(plain).join("\n")}</pre>}

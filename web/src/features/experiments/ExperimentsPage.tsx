@@ -1,5 +1,5 @@
 import { useMutation } from "@tanstack/preact-query";
-import { useEffect, useState } from "preact/hooks";
+import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { send } from "@shared/api/client";
 import { useApi } from "@shared/api/query";
 import * as api from "@shared/api/routes.gen";
@@ -34,14 +34,16 @@ import "./experiments.css";
 
 /** More experiments than this are not chosen at once. */
 const PICKED_MAX = 1000;
-/** The list's columns: those of the address, after the one in which experiments are chosen. */
-function columnsOf(keys: string[], { chosen, put, toggle, clear }: ReturnType<typeof usePicked<Experiment>>, sight: Experiment[]): Column<Row>[] {
-  const all = sight.length > 0 && sight.every((x) => chosen.has(x.id));
-  return [
-    { key: "pick", title: "Select", width: "34px", head: <Pick label="Select the rows that are shown" checked={all} onChange={(on) => (on ? put(sight, true) : clear())} />,
+/** The list's columns: those of the address, after the one in which experiments are chosen. They stay the same while somebody scrolls. */
+function useColumns(keys: string, { chosen, put, toggle, clear }: ReturnType<typeof usePicked<Experiment>>, inSight: Experiment[]): Column<Row>[] {
+  const sight = useRef(inSight);
+  sight.current = inSight;
+  const all = inSight.length > 0 && inSight.every((x) => chosen.has(x.id));
+  return useMemo(() => [
+    { key: "pick", title: "Select", width: "34px", head: <Pick label="Select the rows that are shown" checked={all} onChange={(on) => (on ? put(sight.current, true) : clear())} />,
       cell: ({ experiment: x }) => <Pick label={`Select experiment ${x!.id}`} checked={chosen.has(x!.id)} onChange={(on, shift) => toggle(x!, on, shift)} /> },
-    ...keys.map(columnOf),
-  ];
+    ...keys.split(",").filter(Boolean).map(columnOf),
+  ], [keys, chosen, all]);
 }
 
 export function ExperimentsPage({ project: projectId }: { project: number }) {
@@ -65,7 +67,7 @@ export function ExperimentsPage({ project: projectId }: { project: number }) {
   const order = orderOf(sort);
   const [filtered, sorted] = [filterOf(wanted), sortOf(order)];
   const call = (offset: number, limit = PAGE) => api.searchExperiments({ projectId, offset, limit, sort: sorted, filter: filtered, brief: true });
-  const { total, at, error, onSight, isPending } = useRows(projectId, call, (reply) => reply.experiments);
+  const { total, at, inSight, error, onSight, isPending } = useRows(projectId, call, (reply) => reply.experiments);
   const actions = useExperimentActions();
   const picked = usePicked((i) => at(i)?.experiment ?? undefined, total ?? 0);
   const everything = useMutation<Experiment[], Error>({ mutationFn: () => send(call(0, PICKED_MAX)).then((all) => all.experiments.flatMap((row) => (row.experiment ? [row.experiment] : []))) });
@@ -73,7 +75,11 @@ export function ExperimentsPage({ project: projectId }: { project: number }) {
   const { data: found } = useApi(api.getProject({ id: projectId }));
   useTitle(found?.project ? plain(found.project.name) : "Experiments");
   useEffect(() => writeSetting("project", String(projectId)), [projectId]);
-  const sight = Array.from({ length: Math.min(total ?? 0, PAGE) }, (_, i) => at(i)?.experiment).filter((x) => x !== undefined && x !== null);
+  const sight = inSight.flatMap((row) => (row.experiment ? [row.experiment] : []));
+  const shown = useColumns(keys, picked, sight);
+  const acting = useRef(actions);
+  acting.current = actions;
+  const menu = useCallback((row: Row) => <Menu label={`Actions of experiment ${row.experiment!.id}`} actions={acting.current.actionsOf(row.experiment!)} />, []);
   // What is shown of a chosen experiment may have changed since.
   const fresh = new Map(sight.map((x) => [x.id, x]));
   const chosen = [...picked.chosen.values()].map((x) => fresh.get(x.id) ?? x);
@@ -106,9 +112,9 @@ export function ExperimentsPage({ project: projectId }: { project: number }) {
       )}
       <section class="panel fills">
         {error && total === null ? <Failure error={error} /> : (
-          <Table label="Experiments" fill columns={columnsOf(keys.split(",").filter(Boolean), picked, sight)} count={total ?? 0} at={at} rowKey={(row) => row.experiment!.id} href={(row) => to(`experiments/${row.experiment!.id}`)}
+          <Table label="Experiments" fill columns={shown} count={total ?? 0} at={at} rowKey={(row) => row.experiment!.id} href={(row) => to(`experiments/${row.experiment!.id}`)}
             order={order} onOrder={(next) => setSort(textOf(next))} onSight={onSight} all={() => rowsForFile(call, (reply) => reply.experiments)}
-            menu={(row) => <Menu label={`Actions of experiment ${row.experiment!.id}`} actions={actions.actionsOf(row.experiment!)} />}
+            menu={menu}
             instead={isPending ? <Waiting lines={8} /> : isFiltered
               ? <Empty title="No experiment fits">Nothing in this project fits the search and the filters above.</Empty>
               : <Empty title="No experiments yet">Create the first one with <code>det experiment create CONFIG.yaml DIRECTORY</code>.</Empty>} />

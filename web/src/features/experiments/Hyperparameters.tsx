@@ -1,40 +1,72 @@
 // What a search has found: parallel coordinates, the metric over each hyperparameter, and the learning curves, of up to 1,000 trials, which
 // the master down-samples.
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { stream } from "@shared/api/client";
 import * as api from "@shared/api/routes.gen";
 import type { Experiment } from "@shared/api/routes.gen";
 import { plain } from "@shared/lib/ansi";
 import { go, to, useParameter } from "@shared/lib/address";
+import { flatten } from "@shared/lib/flatten";
 import { count, metric } from "@shared/lib/format";
 import { Chart, type Series } from "@shared/ui/Chart";
 import { pictureOfSvg } from "@shared/ui/chart-picture";
 import { Copies } from "@shared/ui/Copies";
 import { Empty, Failure, Waiting } from "@shared/ui/Empty";
-import { CheckField, Choice } from "@shared/ui/Form";
+import { CheckField, Choice, SelectField } from "@shared/ui/Form";
+import { sayError } from "@shared/ui/Toast";
 import { useNarrow, useVisible } from "@shared/lib/hooks";
 import { HeatMap } from "./HeatMap";
-import { type Axis, axesOf, bestOf, flatten, importanceOf, placeOn, ranksOf, type SearchTrial } from "./search-data";
+import { type Axis, axesOf, bestOf, importanceOf, placeOn, ranksOf, type SearchTrial } from "./search-data";
 import { stepped, useStepping } from "./stepping";
 import "./search.css";
 
 const TRIALS_MAX = 1000;
-const POINTS_MAX = 100;
+/** Of each trial: the more lines, the fewer points of each can be told apart. */
+const POINTS = { least: 50, most: 200, all: 6000 };
+const pointsOf = (trials: number) => Math.max(POINTS.least, Math.min(POINTS.most, Math.floor(POINTS.all / Math.max(1, trials))));
 const PERIOD_S = 10;
 const AGAIN_MS = 5000;
 
-/** The trials as the master sends them: first all, then what is new. */
-function useSearch(x: Experiment) {
+interface Metric {
+  group: string;
+  name: string;
+}
+
+/** The metrics that the trials have reported. */
+function useMetrics(id: number, enabled: boolean): Metric[] {
+  const [found, setFound] = useState<Metric[]>([]);
+  useEffect(() => {
+    if (!enabled) return;
+    const stop = new AbortController();
+    const read = async () => {
+      // The first answer has all names so far; the others, of a search that goes on, would have those that are new.
+      for await (const replies of stream(api.expMetricNames({ ids: [id], periodSeconds: PERIOD_S }), stop.signal)) {
+        setFound(replies.flatMap((reply) => reply.metricNames));
+        stop.abort();
+      }
+    };
+    read().catch((error: Error) => { if (!stop.signal.aborted) sayError(error); });
+    return () => stop.abort();
+  }, [id, enabled]);
+  return found;
+}
+
+/** The trials with their points of one metric as the master sends them: first all, then what is new. */
+function useSearch(x: Experiment, metric: Metric) {
   const [trials, setTrials] = useState<SearchTrial[] | null>(null);
   const [error, setError] = useState<Error | null>(null);
   const visible = useVisible();
-  useEffect(() => {
+  // As many as when the page was opened: a search that starts more trials is not read again because of it.
+  const [points] = useState(() => pointsOf(x.numTrials));
+  useLayoutEffect(() => setTrials(null), [x.id, metric.group, metric.name]);
+  // The request need not wait for the frame that says that it is under way.
+  useLayoutEffect(() => {
     if (!visible) return;
     const stop = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;
     const read = async () => {
       const known = new Map<number, SearchTrial>();
-      const call = api.trialsSample({ experimentId: x.id, metricName: x.searcherMetric, group: "validation", maxTrials: TRIALS_MAX, maxDatapoints: POINTS_MAX, periodSeconds: PERIOD_S });
+      const call = api.trialsSample({ experimentId: x.id, metricName: metric.name, group: metric.group, maxTrials: TRIALS_MAX, maxDatapoints: points, periodSeconds: PERIOD_S });
       for await (const replies of stream(call, stop.signal)) {
         for (const reply of replies) {
           for (const t of reply.trials) {
@@ -42,7 +74,7 @@ function useSearch(x: Experiment) {
             // Later replies need not repeat them.
             const hparams = Object.keys(t.hparams ?? {}).length ? flatten(t.hparams!) : (known.get(t.trialId)?.hparams ?? {});
             const last = Number(before.at(-1)?.[0] ?? -1);
-            const fresh = t.data.filter((p) => p.batches > last).map((p) => [p.batches, (p.values ?? {})[x.searcherMetric]] as [number, unknown]);
+            const fresh = t.data.filter((p) => p.batches > last).map((p) => [p.batches, (p.values ?? {})[metric.name]] as [number, unknown]);
             known.set(t.trialId, { id: t.trialId, hparams, points: [...before, ...fresh] });
           }
           for (const gone of reply.demotedTrials) known.delete(gone);
@@ -59,30 +91,39 @@ function useSearch(x: Experiment) {
     });
     void run();
     return () => { stop.abort(); clearTimeout(timer); };
-  }, [x.id, x.searcherMetric, visible]);
+  }, [x.id, metric.group, metric.name, visible]);
   return { trials, error };
 }
 
 export function Hyperparameters({ x, smaller }: { x: Experiment; smaller: boolean }) {
-  const { trials, error } = useSearch(x);
   const [view, setView] = useParameter("view", "parallel");
+  const [wanted, setWanted] = useParameter("metric");
+  const metrics = useMetrics(x.id, view === "curves");
+  // The other views show what the search goes by.
+  const ruling: Metric = { group: "validation", name: x.searcherMetric };
+  const metric = view === "curves" && wanted.includes(".") ? { group: wanted.slice(0, wanted.indexOf(".")), name: wanted.slice(wanted.indexOf(".") + 1) } : ruling;
+  const { trials, error } = useSearch(x, metric);
   const [log, setLog] = useParameter("log");
   const axes = useMemo(() => axesOf(trials ?? []), [trials]);
   const best = useMemo(() => (trials ?? []).map((t) => bestOf(t, smaller)), [trials, smaller]);
   const ranks = useMemo(() => ranksOf(best, smaller), [best, smaller]);
   const curves = useMemo(() => (trials ?? []).filter((t) => t.points.length > 0).map((t): Series => ({ key: String(t.id), label: `trial ${t.id}`, points: t.points })), [trials]);
   if (error && !trials) return <Failure error={error} />;
-  if (!trials) return <section class="panel"><Waiting lines={6} /></section>;
-  if (trials.length === 0) return <section class="panel"><Empty title="Nothing to compare yet">Trials are drawn here when they have reported {plain(x.searcherMetric)}.</Empty></section>;
-  const data = { x, trials, axes, best, ranks };
+  const data = { x, trials: trials ?? [], axes, best, ranks };
+  const options = [ruling, metric, ...metrics].map((one) => `${one.group}.${one.name}`);
   return (
     <section class="panel">
       <header class="wraps">
         <Choice label="View" quiet value={view} onChange={setView} options={[["parallel", "Parallel coordinates"], ["scatter", "Scatter"], ["heat", "Heat map"], ["curves", "Learning curves"]]} />
-        <span class="row"><span class="muted number">{count(trials.length, "trial")}{x.numTrials > trials.length ? ` of ${x.numTrials}` : ""}</span>{view === "curves" && <CheckField label="Log scale" checked={Boolean(log)} onChange={(on) => setLog(on ? "1" : null)} />}</span>
+        <span class="row wraps">
+          <span class="muted number">{trials ? `${count(trials.length, "trial")}${x.numTrials > trials.length ? ` of ${x.numTrials}` : ""}` : ""}</span>
+          {view === "curves" && <SelectField label="Metric" quiet value={`${metric.group}.${metric.name}`} onChange={(one) => setWanted(one === options[0] ? null : one)} options={[...new Set(options)].map((one) => [one, plain(one)] as [string, string])} />}
+          {view === "curves" && <CheckField label="Log scale" checked={Boolean(log)} onChange={(on) => setLog(on ? "1" : null)} />}
+        </span>
       </header>
       <div class="body">
-        {view === "curves" ? <Chart label={`${plain(x.searcherMetric)} of ${trials.length} trials`} series={curves} height={440} log={Boolean(log)} /> : axes.length === 0 ? <Empty title="Nothing differs">All trials have the same hyperparameters.</Empty>
+        {!trials ? <Waiting lines={6} /> : trials.length === 0 ? <Empty title="Nothing to compare yet">Trials are drawn here when they have reported {plain(metric.name)}.</Empty>
+          : view === "curves" ? <Chart label={`${plain(metric.name)} of ${trials.length} trials`} series={curves} height={440} log={Boolean(log)} /> : axes.length === 0 ? <Empty title="Nothing differs">All trials have the same hyperparameters.</Empty>
           : view === "scatter" ? <Scatter {...data} /> : view === "heat" ? <HeatMap {...data} /> : <Parallel {...data} />}
       </div>
     </section>

@@ -1,11 +1,12 @@
 // All runs (trials) of a project in one flat list, whichever experiments they belong to.
-import { useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import { outcomeOf } from "@shared/api/bulk";
 import { useApi, useChange } from "@shared/api/query";
 import * as api from "@shared/api/routes.gen";
 import type { FlatRun } from "@shared/api/routes.gen";
 import { plain } from "@shared/lib/ansi";
 import { to, useParameter } from "@shared/lib/address";
+import { flatten } from "@shared/lib/flatten";
 import { bytes, count, metric } from "@shared/lib/format";
 import { useSettled, useTitle } from "@shared/lib/hooks";
 import { Button } from "@shared/ui/Button";
@@ -23,7 +24,6 @@ import { Pick, usePicked } from "./picking";
 import { ProjectPicker } from "./ProjectPicker";
 import { PAGE, rowsForFile, useRows } from "@shared/api/rows";
 import { RUN_BULK, type RunBulk, runBulkOf, runFilter } from "./runs";
-import { flatten } from "./search-data";
 import "./experiments.css";
 
 /** At most this many of the hyperparameters that differ between the runs in sight have columns. */
@@ -54,19 +54,24 @@ export function RunsPage({ project }: { project: number }) {
   const order = orderOf(sort);
   const filter = runFilter(useSettled(text), state, Boolean(archived));
   const call = (offset: number, limit = PAGE) => api.searchRuns({ projectId: project, offset, limit, sort: sortOf(order), filter });
-  const { total, at, error, onSight, isPending } = useRows(project, call, (reply) => reply.runs);
+  const { total, at, inSight, error, onSight, isPending } = useRows(project, call, (reply) => reply.runs);
   const picked = usePicked(at, total ?? 0);
   const { data: found } = useApi(api.getProject({ id: project }));
   useTitle(found?.project ? `Runs of ${plain(found.project.name)}` : "Runs");
-  const sight = Array.from({ length: Math.min(total ?? 0, PAGE) }, (_, i) => at(i)).filter((r) => r !== undefined);
-  const fresh = new Map(sight.map((r) => [r.id, r]));
+  // Which hyperparameters have columns is decided by the first rows: columns must not come and go while somebody scrolls.
+  const first = Array.from({ length: Math.min(total ?? 0, PAGE) }, (_, i) => at(i)).filter((r) => r !== undefined);
+  const names = useRef<string[]>([]);
+  if (first.length > 0) names.current = differing(first).slice(0, HPARAMS_MAX);
+  const sight = useRef(inSight);
+  sight.current = inSight;
+  const fresh = new Map(inSight.map((r) => [r.id, r]));
   const chosen = [...picked.chosen.values()].map((r) => fresh.get(r.id) ?? r);
-  const whole = sight.length > 0 && sight.every((r) => picked.chosen.has(r.id));
-  const columns: Column<FlatRun>[] = [
-    { key: "pick", title: "Select", width: "34px", head: <Pick label="Select the rows that are shown" checked={whole} onChange={(on) => (on ? picked.put(sight, true) : picked.clear())} />,
+  const whole = inSight.length > 0 && inSight.every((r) => picked.chosen.has(r.id));
+  const columns = useMemo((): Column<FlatRun>[] => [
+    { key: "pick", title: "Select", width: "34px", head: <Pick label="Select the rows that are shown" checked={whole} onChange={(on) => (on ? picked.put(sight.current, true) : picked.clear())} />,
       cell: (r) => <Pick label={`Select run ${r.id}`} checked={picked.chosen.has(r.id)} onChange={(on, shift) => picked.toggle(r, on, shift)} /> },
-    ...COLUMNS, ...differing(sight).slice(0, HPARAMS_MAX).map(hparam), ...LAST,
-  ];
+    ...COLUMNS, ...names.current.map(hparam), ...LAST,
+  ], [picked.chosen, whole, names.current.join("\n")]);
   return (
     <div class="page fills">
       <header class="page-head">

@@ -1,3 +1,4 @@
+import { useMemo } from "preact/hooks";
 import { PAGE, rowsForFile, useRows } from "@shared/api/rows";
 import * as api from "@shared/api/routes.gen";
 import type { Trial, V1GetExperimentTrialsRequestSortBy } from "@shared/api/routes.gen";
@@ -37,10 +38,11 @@ export function TrialsTable({ id, state, metricName }: { id: number; state: stri
   const order = orderOf(sort);
   const call = (offset: number, limit = PAGE) => api.getExperimentTrials({ experimentId: id, limit, offset, sortBy: SORTS[order.key] ?? "SORT_BY_ID", orderBy: order.down ? "ORDER_BY_DESC" : "ORDER_BY_ASC" });
   const { total, at, error, onSight, isPending } = useRows(id, call, (reply) => reply.trials, pace(state));
+  const columns = useMemo(() => columnsOf(id, metricName), [id, metricName]);
   if (error && total === null) return <Failure error={error} />;
   return (
     <section class="panel fills">
-      <Table label="Trials" fill columns={columnsOf(id, metricName)} count={total ?? 0} at={at} rowKey={(t) => t.id}
+      <Table label="Trials" fill columns={columns} count={total ?? 0} at={at} rowKey={(t) => t.id}
         href={(t) => to(`experiments/${id}/trials/${t.id}`)} order={order} onOrder={(next) => setSort(textOf(next))} onSight={onSight} all={() => rowsForFile(call, (reply) => reply.trials)}
         instead={isPending ? <Waiting lines={4} /> : <Empty title="No trials yet">The searcher has not asked for a trial.</Empty>} />
     </section>

@@ -1,5 +1,5 @@
 import type { FlatRun } from "@shared/api/routes.gen";
-import { flatten } from "./search-data";
+import { flatten } from "@shared/lib/flatten";
 
 /** Names of hyperparameters that differ between some runs, those that most runs have first. */
 export function differing(runs: Pick<FlatRun, "hyperparameters">[]): string[] {

@@ -17,12 +17,6 @@ export interface Axis {
   log: boolean;
 }
 
-/** Nested hyperparameters by their names with dots; lists and other values as text. */
-export function flatten(value: Record<string, unknown>, before = ""): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(value).flatMap(([key, item]) =>
-    item !== null && typeof item === "object" && !Array.isArray(item) ? Object.entries(flatten(item as Record<string, unknown>, `${before}${key}.`)) : [[before + key, item]]));
-}
-
 const textOf = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value) ?? "–");
 
 /** Those hyperparameters that differ between trials, with what an axis of them looks like. Positive values that span three decades get a logarithmic axis. */

@@ -37,7 +37,7 @@ const OVER: Column<Experiment>[] = [
 
 export function HomePage({ user }: { user: User }) {
   useTitle("");
-  const mine = { userIds: [user.id], limit: SHOWN_MAX, archived: false, orderBy: "ORDER_BY_DESC" as const };
+  const mine = { userIds: [user.id], limit: SHOWN_MAX, archived: false, orderBy: "ORDER_BY_DESC" as const, brief: true };
   const live = useApi(api.getExperiments({ ...mine, sortBy: "SORT_BY_START_TIME", states: LIVE }), { every: EVERY_MS });
   const ended = useApi(api.getExperiments({ ...mine, sortBy: "SORT_BY_END_TIME", states: ENDED }), { every: EVERY_MS });
   const { since, news, markSeen } = useSeen(user.id, ended.data?.experiments ?? []);

@@ -31,9 +31,9 @@ interface Row {
 
 const columns: Column<Row>[] = [
   { key: "place", title: "#", width: "52px", end: true, wide: true, cell: ({ place }) => <span class="muted number">{place}</span> },
-  { key: "name", title: "Job", width: "minmax(150px, 1.8fr)", cell: ({ job }) => <JobName job={job} /> },
+  { key: "name", title: "Job", width: "minmax(104px, 1.8fr)", cell: ({ job }) => <JobName job={job} /> },
   { key: "state", title: "State", width: "112px", cell: ({ job }) => <StateBadge state={job.summary?.state ?? ""} title={job.summary?.reason} /> },
-  { key: "slots", title: "Slots", width: "84px", end: true, cell: ({ job }) => <span title={`${job.allocatedSlots} in use of ${job.requestedSlots} asked for`}>{job.allocatedSlots} / {job.requestedSlots}</span> },
+  { key: "slots", title: "Slots", width: "72px", end: true, cell: ({ job }) => <span title={`${job.allocatedSlots} in use of ${job.requestedSlots} asked for`}>{job.allocatedSlots} / {job.requestedSlots}</span> },
   { key: "priority", title: "Priority", width: "78px", end: true, wide: true, cell: ({ job }) => job.priority },
   { key: "user", title: "Owner", width: "minmax(100px, 0.6fr)", wide: true, cell: ({ job }) => <span class="cut">{plain(job.username ?? "–")}</span> },
   { key: "submitted", title: "Submitted", width: "104px", wide: true, cell: ({ job }) => <Ago time={job.submissionTime} /> },

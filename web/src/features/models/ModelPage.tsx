@@ -1,5 +1,6 @@
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { useApi, useChange } from "@shared/api/query";
+import { PAGE, rowsForFile, useRows } from "@shared/api/rows";
 import * as api from "@shared/api/routes.gen";
 import type { Model, ModelVersion } from "@shared/api/routes.gen";
 import { plain } from "@shared/lib/ansi";
@@ -38,7 +39,7 @@ function From({ version }: { version: ModelVersion }) {
 }
 
 export function ModelPage({ id, tab }: { id: string; tab: "versions" | "notes" | "metadata" }) {
-  const { data, error, refetch } = useApi(api.getModelVersions({ modelName: id, limit: 1000, orderBy: "ORDER_BY_DESC", sortBy: "SORT_BY_VERSION" }), { every: EVERY_MS });
+  const { data, error, refetch } = useApi(api.getModel({ modelName: id }), { every: EVERY_MS });
   const model = data?.model;
   const actions = useModelActions(() => go("models"));
   const patch = useChange((changes: { notes?: string; name?: string; description?: string }) => api.patchModel({ modelName: id, model: changes }));
@@ -46,9 +47,8 @@ export function ModelPage({ id, tab }: { id: string; tab: "versions" | "notes" |
   useTitle(plain(model?.name ?? "Model"));
   if (error && !model) return <Failure error={error} retry={() => void refetch()} />;
   if (!model) return <Waiting lines={6} />;
-  const versions = data.modelVersions;
   return (
-    <div class="page">
+    <div class={`page ${tab === "versions" ? "fills" : ""}`}>
       <header class="page-head">
         <div class="grow">
           <nav class="crumbs" aria-label="Where this is"><a href={to("models")}>Models</a></nav>
@@ -56,18 +56,29 @@ export function ModelPage({ id, tab }: { id: string; tab: "versions" | "notes" |
         </div>
         <div class="row unprinted"><Button onClick={() => setEditing(true)}>Edit</Button><Menu label={`Actions of model ${plain(model.name)}`} actions={actions.actionsOf(model)} /></div>
       </header>
-      <Tabs label="Parts of the model" now={tab} tabs={[["versions", `Versions ${data.pagination?.total ?? versions.length}`], ["notes", "Notes"], ["metadata", "Metadata"]].map(([key, title]) => ({ key: key!, title: title!, href: to(`models/${id}/${key}`) }))} />
-      {tab === "versions" && (
-        <section class="panel">
-          <Table label="Versions" columns={columnsOf(model)} count={versions.length} at={(i) => versions[i]} rowKey={(v) => v.id} href={(v) => to(`models/${id}/versions/${v.version}`)}
-            instead={<Empty title="No versions yet">Register a checkpoint of a trial as the first version, on the trial's page.</Empty>} />
-        </section>
-      )}
+      <Tabs label="Parts of the model" now={tab} tabs={[["versions", `Versions ${model.numVersions.toLocaleString("en")}`], ["notes", "Notes"], ["metadata", "Metadata"]].map(([key, title]) => ({ key: key!, title: title!, href: to(`models/${id}/${key}`) }))} />
+      {tab === "versions" && <Versions id={id} model={model} />}
       {tab === "notes" && <Notes id={`model ${model.id}`} text={model.notes} save={(notes) => patch.mutateAsync({ notes })} />}
       {tab === "metadata" && <Metadata value={model.metadata} />}
       {actions.dialogs}
       {editing && <EditModel model={model} save={(changes) => patch.mutateAsync(changes)} onClose={() => setEditing(false)} />}
     </div>
+  );
+}
+
+/** The versions, the newest first, read in pages as they come into sight. */
+function Versions({ id, model }: { id: string; model: Model }) {
+  const call = (offset: number, limit = PAGE) => api.getModelVersions({ modelName: id, offset, limit, orderBy: "ORDER_BY_DESC", sortBy: "SORT_BY_VERSION" });
+  const { total, at, error, onSight, isPending } = useRows(id, call, (reply) => reply.modelVersions, EVERY_MS);
+  const columns = useMemo(() => columnsOf(model), [model.id]);
+  return (
+    <section class="panel fills">
+      {error && total === null ? <Failure error={error} /> : (
+        <Table label="Versions" fill columns={columns} count={total ?? 0} at={at} rowKey={(v) => v.id} href={(v) => to(`models/${id}/versions/${v.version}`)} onSight={onSight}
+          all={() => rowsForFile(call, (reply) => reply.modelVersions)}
+          instead={isPending ? <Waiting lines={6} /> : <Empty title="No versions yet">Register a checkpoint of a trial as the first version, on the trial's page.</Empty>} />
+      )}
+    </section>
   );
 }
 

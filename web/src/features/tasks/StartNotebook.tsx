@@ -11,7 +11,7 @@ import { say } from "@shared/ui/Toast";
 
 /** Starts a notebook: the few things that people choose; everything else is the cluster's or the template's. */
 export function StartNotebook({ onClose }: { onClose: () => void }) {
-  const { data: pools } = useApi(api.getResourcePools({}));
+  const { data: pools, error: noPools } = useApi(api.getResourcePools({}));
   const workspaces = useWorkspaces({ archived: false });
   const templates = useTemplates();
   const [description, setDescription] = useState("");
@@ -35,7 +35,7 @@ export function StartNotebook({ onClose }: { onClose: () => void }) {
       <form class="form" onSubmit={submit} noValidate>
         <TextField label="Name" value={description} onInput={setDescription} maxLength={200} autofocus hint="A name is made if this is empty." />
         <TextField label="Slots" value={slots} onInput={setSlots} inputMode="numeric" mistake={mistake} hint="GPUs, or CPUs in a pool without GPUs. 0: none of its own." />
-        <SelectField label="Resource pool" value={pool} onChange={setPool} options={[["", "The default one"], ...(pools?.resourcePools ?? []).map((p) => [p.name, plain(p.name)] as [string, string])]} />
+        <SelectField label="Resource pool" value={pool} onChange={setPool} lost={noPools} options={[["", "The default one"], ...(pools?.resourcePools ?? []).map((p) => [p.name, plain(p.name)] as [string, string])]} />
         {((templates.rows?.length ?? 0) > 0 || templates.error) && <SelectField label="Template" value={template} onChange={setTemplate} lost={templates.error} options={[["", "None"], ...(templates.rows ?? []).map((t) => [t.name, plain(t.name)] as [string, string])]} />}
         {((workspaces.rows?.length ?? 0) > 1 || workspaces.error) && <SelectField label="Workspace" value={workspace} onChange={setWorkspace} lost={workspaces.error} options={[["", "The default one"], ...(workspaces.rows ?? []).map((w) => [String(w.id), plain(w.name)] as [string, string])]} />}
         {change.error && <p class="mistake" role="alert">{change.error.message}</p>}

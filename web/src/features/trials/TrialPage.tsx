@@ -2,6 +2,7 @@ import { useApi } from "@shared/api/query";
 import * as api from "@shared/api/routes.gen";
 import type { Trial } from "@shared/api/routes.gen";
 import { plain } from "@shared/lib/ansi";
+import { flatten } from "@shared/lib/flatten";
 import { bytes, metric } from "@shared/lib/format";
 import { to } from "@shared/lib/address";
 import { useTitle } from "@shared/lib/hooks";
@@ -10,13 +11,14 @@ import { Empty, Failure, Waiting } from "@shared/ui/Empty";
 import { StateBadge } from "@shared/ui/StateBadge";
 import { Tabs } from "@shared/ui/Tabs";
 import { Ago, Took } from "@shared/ui/Time";
+import { Environment } from "./Environment";
 import { Metrics } from "./Metrics";
 import { Profiler } from "./Profiler";
 import { TrialActions } from "./TrialActions";
 import { TrialCheckpoints } from "./TrialCheckpoints";
 import { TrialLogs } from "./TrialLogs";
 
-export const TABS = [["metrics", "Metrics"], ["logs", "Logs"], ["hyperparameters", "Hyperparameters"], ["profiler", "Profiler"], ["checkpoints", "Checkpoints"]] as const;
+export const TABS = [["metrics", "Metrics"], ["logs", "Logs"], ["hyperparameters", "Hyperparameters"], ["profiler", "Profiler"], ["checkpoints", "Checkpoints"], ["environment", "Environment"]] as const;
 export type Tab = (typeof TABS)[number][0];
 
 export function TrialPage({ id, tab }: { id: number; tab: Tab }) {
@@ -48,6 +50,7 @@ export function TrialPage({ id, tab }: { id: number; tab: Tab }) {
       {tab === "hyperparameters" && <Hyperparameters trial={trial} />}
       {tab === "profiler" && <Profiler trial={trial} />}
       {tab === "checkpoints" && <TrialCheckpoints trial={trial} />}
+      {tab === "environment" && <Environment trial={trial} />}
     </div>
   );
 }
@@ -64,13 +67,8 @@ function Summary({ trial }: { trial: Trial }) {
   );
 }
 
-function flat(value: Record<string, unknown>, before = ""): [string, unknown][] {
-  return Object.entries(value).flatMap(([key, item]): [string, unknown][] =>
-    item !== null && typeof item === "object" && !Array.isArray(item) ? flat(item as Record<string, unknown>, `${before}${key}.`) : [[before + key, item]]);
-}
-
 function Hyperparameters({ trial }: { trial: Trial }) {
-  const all = flat(trial.hparams ?? {});
+  const all = Object.entries(flatten(trial.hparams ?? {}));
   return (
     <section class="panel">
       <div class="body">

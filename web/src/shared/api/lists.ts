@@ -1,8 +1,8 @@
 // Whole lists, for choosing from and for tables that are searched in the browser: read page by page, so that none is cut without a word.
-import { keepPreviousData, useQuery } from "@tanstack/preact-query";
+import { useQuery } from "@tanstack/preact-query";
 import type { Call } from "./call";
 import { send } from "./client";
-import { keyOf, whenAgain } from "./query";
+import { askAtOnce, kept, keyOf, whenAgain } from "./query";
 import * as api from "./routes.gen";
 
 const PAGE = 500;
@@ -47,12 +47,13 @@ export function intervalOf(total: number, every?: number): number | false {
 
 /** A whole list. `call` asks for a page, `of` takes the rows out of its reply. */
 export function useAll<R extends Reply, Row>(call: (offset: number, limit: number) => Call<R>, of: (reply: R) => Row[], { every, enabled = true, keep = false }: Options = {}) {
+  const asking = { queryKey: [...keyOf(call(0, PAGE)), "all"], queryFn: ({ signal }: { signal: AbortSignal }) => readAll(call, of, (one) => send(one, signal)) };
+  if (enabled) askAtOnce(asking);
   const { data, error } = useQuery<All<Row>>({
-    queryKey: [...keyOf(call(0, PAGE)), "all"],
-    queryFn: ({ signal }: { signal: AbortSignal }) => readAll(call, of, (one) => send(one, signal)),
+    ...asking,
     enabled,
     refetchInterval: (query: { state: { data: All<Row> | undefined; dataUpdatedAt: number; error: Error | null } }) => whenAgain(query, intervalOf(query.state.data?.total ?? 0, every)),
-    ...(keep ? { placeholderData: keepPreviousData as never } : {}),
+    ...kept(keep),
   });
   return { rows: data?.rows, total: data?.total ?? 0, error };
 }

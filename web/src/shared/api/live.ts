@@ -4,7 +4,7 @@ import { root } from "@shared/lib/address";
 import { send } from "./client";
 import { ME, queries } from "./query";
 import * as api from "./routes.gen";
-import { IDS_MAX, type Kind, kindOf, subscription, TOUCHED } from "./updates";
+import { IDS_MAX, type Kind, kindOf, subscription, TOUCHED, updates } from "./updates";
 
 const AGAIN_MS = [1000, 2000, 5000, 10_000, 30_000];
 /** Changes within this time lead to one request. */
@@ -42,6 +42,7 @@ export function followUpdates(): () => void {
         // Something may have changed while there was no connection: the page asks for all that it shows.
         if (failures > 0) void queries.invalidateQueries();
         [isNew, failures] = [false, 0];
+        updates.told = true;
       } else if (kind && !isNew) {
         touched.add(kind);
         gathering ??= setTimeout(flush, GATHER_MS);
@@ -50,6 +51,7 @@ export function followUpdates(): () => void {
     made.onclose = () => {
       if (socket !== made) return;
       socket = null;
+      updates.told = false;
       // When a connection ends, the master is away or the session has ended: the page asks at once which of the two it is.
       if (failures++ === 0) void queries.invalidateQueries({ queryKey: [ME] });
       again = setTimeout(connect, AGAIN_MS[Math.min(failures - 1, AGAIN_MS.length - 1)]);
@@ -58,6 +60,7 @@ export function followUpdates(): () => void {
   const leave = () => {
     const open = socket;
     socket = null;
+    updates.told = false;
     open?.close();
   };
   const shown = () => (document.hidden ? leave() : connect());

@@ -3,7 +3,7 @@ import { useQueries } from "@tanstack/preact-query";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Call } from "./call";
 import { send } from "./client";
-import { queryOf } from "./query";
+import { askAtOnce, queryOf } from "./query";
 import { count } from "@shared/lib/format";
 import { say } from "@shared/ui/Toast";
 
@@ -19,18 +19,22 @@ interface Reply {
 /** `call` asks for a page, `of` takes the rows out of its reply; `list` says which list it is: its total is not that of another. */
 export function useRows<R extends Reply, Row>(list: unknown, call: (offset: number) => Call<R>, of: (reply: R) => Row[], every = EVERY_MS) {
   const [[first, last], setSight] = useState<[number, number]>([0, 0]);
-  const pages = useMemo(() => {
-    const found = [];
-    for (let page = Math.floor(first / PAGE); page <= Math.floor(last / PAGE); page++) found.push(page);
-    return found;
-  }, [first, last]);
-  const results = useQueries({ queries: pages.map((page) => queryOf(call(page * PAGE), every)) });
+  const pages = useMemo(() => Array.from({ length: last - first + 1 }, (_, i) => first + i), [first, last]);
+  // A list that is scrolled within its pages is not drawn again because of it.
+  const onSight = (a: number, b: number) => {
+    const [from, to] = [Math.floor(a / PAGE), Math.floor(b / PAGE)];
+    setSight((now) => (now[0] === from && now[1] === to ? now : [from, to]));
+  };
   const [total, setTotal] = useState<number | null>(null);
+  if (total === null) askAtOnce(queryOf(call(0)));
+  const results = useQueries({ queries: pages.map((page) => queryOf(call(page * PAGE), every)) });
   const answered = results.find((result) => result.data)?.data?.pagination?.total;
   useEffect(() => { if (answered !== undefined) setTotal(answered); }, [answered]);
   useEffect(() => setTotal(null), [list]);
   const at = (index: number): Row | undefined => { const reply = results[pages.indexOf(Math.floor(index / PAGE))]?.data; return reply && of(reply)[index % PAGE]; };
-  return { total, at, error: results.find((result) => result.error)?.error ?? null, onSight: (a: number, b: number) => setSight([a, b]), isPending: total === null && results.some((r) => r.isPending) };
+  /** the rows of the pages in sight */
+  const inSight = results.flatMap((result) => (result.data ? of(result.data) : []));
+  return { total, at, inSight, error: results.find((result) => result.error)?.error ?? null, onSight, isPending: total === null && results.some((r) => r.isPending) };
 }
 
 /** The rows of a list for a file, from the first on. Says so if the file does not have all of them. */

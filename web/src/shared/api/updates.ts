@@ -10,6 +10,12 @@ export const TOUCHED: Record<Kind, RegExp[]> = {
   modelversions: [/^api\/v1\/models?\b/, /^api\/v1\/checkpoints?\b/],
 };
 
+/** Whether the master tells of changes now: the WebSocket is open, and its first answer has come. */
+export const updates = { told: false };
+
+/** Requests of whose changes the master tells all: models with their versions. Of projects it does not tell how many experiments they have. */
+export const isTold = (path: string) => updates.told && TOUCHED.models.some((one) => one.test(path));
+
 const NAMES: Record<string, Kind> = {
   project: "projects", projects_deleted: "projects", model: "models", models_deleted: "models", modelversion: "modelversions", modelversions_deleted: "modelversions",
 };

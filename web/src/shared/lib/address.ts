@@ -1,5 +1,5 @@
 // Addresses: where the interface lies, and what the address bar says. State that a link should keep is in the query.
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useState } from "preact/hooks";
 
 /** …/det/, read once: the master has written it into the page, relative to the page's own address. */
 export const base = new URL(".", document.baseURI);
@@ -27,17 +27,19 @@ export function here(): { path: string; query: URLSearchParams } {
 }
 
 export function useAddress() {
-  const [address, setAddress] = useState(here);
-  useEffect(() => {
-    const read = () => setAddress(here());
+  const [href, setHref] = useState(location.href);
+  // Before the page is painted: who types or goes on at once, when no effect has run yet, changes the address, too.
+  useLayoutEffect(() => {
+    const read = () => setHref(location.href);
     addEventListener("popstate", read);
     addEventListener(CHANGED, read);
+    read();
     return () => {
       removeEventListener("popstate", read);
       removeEventListener(CHANGED, read);
     };
   }, []);
-  return address;
+  return useMemo(here, [href]);
 }
 
 /** One parameter of the query as state; null takes it out. */

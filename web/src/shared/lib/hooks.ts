@@ -16,13 +16,26 @@ function useMedia(query: string): boolean {
 /** Whether the window is as narrow as a phone's. */
 export const useNarrow = () => useMedia("(max-width: 640px)");
 
-/** The time, read again every so many seconds while the page is visible. */
-export function useNow(everyS = 15): number {
+const NOW_EVERY_S = 15;
+const told = new Set<(now: number) => void>();
+let ticking: ReturnType<typeof setInterval> | undefined;
+
+/** One timer for all that shows ages: a list has hundreds. */
+function tellTime(tell: (now: number) => void): () => void {
+  told.add(tell);
+  ticking ??= setInterval(() => { if (!document.hidden) for (const one of told) one(clockNow()); }, NOW_EVERY_S * 1000);
+  return () => {
+    told.delete(tell);
+    if (told.size > 0) return;
+    clearInterval(ticking);
+    ticking = undefined;
+  };
+}
+
+/** The time, read again every fifteen seconds while the page is visible. */
+export function useNow(): number {
   const [now, setNow] = useState(clockNow);
-  useEffect(() => {
-    const timer = setInterval(() => document.hidden || setNow(clockNow()), everyS * 1000);
-    return () => clearInterval(timer);
-  }, [everyS]);
+  useEffect(() => tellTime(setNow), []);
   return now;
 }
 
@@ -31,6 +44,7 @@ export function useVisible(): boolean {
   const [visible, setVisible] = useState(!document.hidden);
   useEffect(() => {
     const changed = () => setVisible(!document.hidden);
+    changed();
     document.addEventListener("visibilitychange", changed);
     return () => document.removeEventListener("visibilitychange", changed);
   }, []);

@@ -1,6 +1,6 @@
 // The log of a trial or task: the last lines at once, older ones when somebody scrolls up to them, new ones as they are stored. Nothing is read while
 // the page is hidden.
-import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { useCallback, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { stream } from "@shared/api/client";
 import type { Call } from "@shared/api/call";
 import type { LogLevel, TaskLogsResponse, TrialLogsResponse } from "@shared/api/routes.gen";
@@ -54,10 +54,14 @@ export type LogCall = (wanted: LogWanted) => Call<Reply>;
 
 const filtered = ({ text, levels, rank }: LogFilter): LogWanted => ({ ...(text ? { searchText: text } : {}), ...(levels.length ? { levels } : {}), ...(rank !== null ? { rankIds: [rank] } : {}) });
 
-async function page(call: LogCall, filter: LogFilter, before: string | null, signal: AbortSignal): Promise<LogLine[]> {
+/** The last lines before a moment, or before the end. `some` is told of those that have been found so far: a search through gigabytes takes its time. */
+async function page(call: LogCall, filter: LogFilter, before: string | null, signal: AbortSignal, some?: (lines: LogLine[]) => void): Promise<LogLine[]> {
   const found: LogLine[] = [];
   const wanted = call({ ...filtered(filter), limit: PAGE, orderBy: "ORDER_BY_DESC", ...(before ? { timestampBefore: before } : {}) });
-  for await (const lines of stream(wanted, signal)) found.push(...lines.map(lineOf));
+  for await (const lines of stream(wanted, signal)) {
+    found.push(...lines.map(lineOf));
+    some?.(found.toReversed());
+  }
   return found.reverse();
 }
 
@@ -80,21 +84,22 @@ export function useLog(id: string, call: LogCall, filter: LogFilter, ended: bool
       return all.size === known.length ? known : [...all].sort((a, b) => a - b);
     });
   };
-  useEffect(() => {
+  // Requests need not wait for the frame that says that they are under way.
+  useLayoutEffect(() => {
     now.current = [];
     setLines([]);
     setPending(true);
     setHasOlder(false);
   }, [key]);
-  useEffect(() => setRanks([]), [id]);
+  useLayoutEffect(() => setRanks([]), [id]);
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!visible) return;
     const stop = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;
     const read = async () => {
       if (now.current.length === 0) {
-        const last = await page(call, filter, null, stop.signal);
+        const last = await page(call, filter, null, stop.signal, filter.text ? show : undefined);
         show(last);
         setHasOlder(last.length === PAGE);
       }

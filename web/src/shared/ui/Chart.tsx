@@ -59,7 +59,10 @@ export function Chart({ label, series, height = 220, log = false, smoothing = 0,
   }, [shape, isEmpty]);
   useEffect(() => plot.current?.setData(data as uPlot.AlignedData), [data]);
 
-  const rows = () => [[xLabel, ...series.map((s) => s.label)], ...data[0].map((x, i) => [xText ? xText(x) : x, ...series.map((_, k) => data[k + 1]![i])])];
+  const rows = () => {
+    const [xs, ...columns] = align(series.map((s) => smooth(s.points, smoothing)), log, true);
+    return [[xLabel, ...series.map((s) => s.label)], ...xs.map((x, i) => [xText ? xText(x) : x, ...columns.map((column) => column[i])])];
+  };
   const index = at ?? data[0].length - 1;
   return (
     <figure class="chart" aria-label={`${label}: ${series.slice(0, KEYS_MAX).map((s) => s.label).join(", ")}`}>
@@ -92,6 +95,8 @@ function valueNear(values: (number | null | undefined)[] | undefined, index: num
 
 function options(series: Series[], height: number, log: boolean, onMove: (index: number | null) => void, xText?: (x: number) => string, time = false): uPlot.Options {
   const grid = { stroke: colourOf("--line"), width: 1 };
+  // Each reading of a colour makes the browser work out its styles.
+  const colours = Array.from({ length: Math.min(COLOURS, series.length) }, (_, i) => colourOf(seriesToken(i)));
   const axis = { stroke: colourOf("--muted"), grid, ticks: { ...grid, size: 4 }, font: `11px ${getComputedStyle(document.body).fontFamily}` };
   return {
     width: 320,
@@ -105,7 +110,7 @@ function options(series: Series[], height: number, log: boolean, onMove: (index:
       { ...axis, size: 56, values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : metric(tick))) },
     ],
     series: [{}, ...series.map((s, i) => {
-      const colour = colourOf(seriesToken(i));
+      const colour = colours[i % COLOURS]!;
       const few = s.points.length < 40 && series.length <= KEYS_MAX;
       return { label: s.label, stroke: colour, width: 1.6, spanGaps: false, points: { show: few, size: 4, fill: colour } };
     })],

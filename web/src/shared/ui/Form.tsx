@@ -99,6 +99,16 @@ export function SearchField({ label, value, onInput }: { label: string; value: s
   );
 }
 
+/** The number of another object, beside which this one is shown. */
+export function AgainstField({ what, value, onChange }: { what: string; value: string; onChange: (value: string | null) => void }) {
+  return (
+    <label class="row against">
+      <span class="muted">Difference to<span class="not-narrow"> {what}</span></span>
+      <input class="input" inputMode="numeric" aria-label={`Difference to ${what}`} placeholder="ID" value={value} onInput={(event) => onChange(event.currentTarget.value.replace(/\D/g, "") || null)} />
+    </label>
+  );
+}
+
 /** A few choices beside each other, of which one holds. */
 export function Choice<Value extends string>({ label, value, options, onChange }: SelectProps<Value>) {
   return (

@@ -46,6 +46,12 @@ export function LogView({ label, lines, live, onFirst, ranks = false, instead, t
     if (following && lines.length) virtual.scrollToIndex(lines.length - 1, { align: "end" });
   }, [lines.length, following, lines.at(-1)?.id]);
   useEffect(() => setFollowing(true), [label]);
+  // The heights of lines that are gone: a page that follows a log all day must not keep them.
+  useEffect(() => {
+    if (virtual.itemSizeCache.size <= lines.length) return;
+    const kept = new Set<string | number | bigint>(lines.map((line) => line.id));
+    for (const key of virtual.itemSizeCache.keys()) if (!kept.has(key)) virtual.itemSizeCache.delete(key);
+  }, [lines]);
 
   const scrolled = () => {
     const { scrollTop, scrollHeight, clientHeight } = scroller.current!;
@@ -59,7 +65,7 @@ export function LogView({ label, lines, live, onFirst, ranks = false, instead, t
         {lines.length === 0 && instead}
         <div class="lines" style={{ height: `${virtual.getTotalSize()}px` }}>
           {virtual.getVirtualItems().map(({ key, index, start }) => (
-            <div key={key} class="at" data-index={index} ref={(element) => { if (element) virtual.measureElement(element); }} style={{ transform: `translateY(${start}px)` }}>
+            <div key={key} class="at" data-index={index} ref={virtual.measureElement} style={{ transform: `translateY(${start}px)` }}>
               <Line line={lines[index]!} ranks={ranks} />
             </div>
           ))}

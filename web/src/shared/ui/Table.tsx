@@ -1,6 +1,6 @@
 // A table: rows of one height, of which only those in sight are in the document, whether there are ten or 100,000.
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import { useNarrow } from "@shared/lib/hooks";
 import { Copies } from "./Copies";
 import { Icon } from "./icons";
@@ -60,7 +60,8 @@ const rowHeight = () => Number.parseFloat(getComputedStyle(document.documentElem
 export function Table<Row>({ label, columns, count, at, rowKey, href, order, onOrder, onSight, instead, fill = false, menu, all, onMove }: Props<Row>) {
   const narrow = useNarrow();
   const scroller = useRef<HTMLDivElement>(null);
-  const height = rowHeight();
+  // Reading it makes the browser work out its styles, so not at each turn of a wheel.
+  const height = useMemo(rowHeight, [narrow]);
   const virtual = useVirtual({ count, estimateSize: () => height, getScrollElement: () => scroller.current, overscan: 12 });
   useEffect(() => virtual.measure(), [height]);
   const rows = virtual.getVirtualItems();
@@ -69,6 +70,18 @@ export function Table<Row>({ label, columns, count, at, rowKey, href, order, onO
   useEffect(() => onSight?.(first, last), [first, last, count]);
 
   const shown = columns.filter((column) => !narrow || !column.wide);
+  // While somebody scrolls, only this component is drawn again: cells of rows that stay in sight are then the same as before, and nobody looks into them.
+  const drawn = useMemo(() => new WeakMap<object, ComponentChildren>(), [columns, menu, narrow]);
+  const cellsOf = (row: Row): ComponentChildren => {
+    const before = drawn.get(row as object);
+    if (before) return before;
+    const cells = [
+      ...shown.map((column) => <span key={column.key} role="cell" class={column.end ? "cell end" : "cell"}>{column.cell(row)}</span>),
+      ...(hasEnd ? [<span key="menu" role="cell" class="cell end">{menu?.(row)}</span>] : []),
+    ];
+    drawn.set(row as object, cells);
+    return cells;
+  };
   const dragging = useDragging(at, onMove);
   const read = () => Array.from({ length: count }, (_, i) => at(i)).filter((row) => row !== undefined);
   const rowsAsText = async () => asText(columns, all ? await all() : read());
@@ -98,9 +111,7 @@ export function Table<Row>({ label, columns, count, at, rowKey, href, order, onO
               <div key={row === undefined ? `empty-${index}` : rowKey(row)} class={`line ${href && row ? "leads" : ""} ${dragging.classOf(index)}`} {...dragging.of(index)} role="row" aria-rowindex={index + 2}
                 style={{ gridTemplateColumns: tracks, transform: `translateY(${start}px)` }}
                 onClick={(event) => row !== undefined && href && openRow(event)}>
-                {row === undefined ? shown.map((column) => <span key={column.key} role="cell"><i class="blank" /></span>)
-                  : shown.map((column) => <span key={column.key} role="cell" class={column.end ? "cell end" : "cell"}>{column.cell(row)}</span>)}
-                {hasEnd && <span role="cell" class="cell end">{row !== undefined && menu?.(row)}</span>}
+                {row === undefined ? shown.map((column) => <span key={column.key} role="cell"><i class="blank" /></span>) : cellsOf(row)}
               </div>
             );
           })}
