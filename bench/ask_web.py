@@ -24,7 +24,7 @@ from support.websocket import WebSocket
 RUNS = 7
 TRIALS, POINTS = 100, int(os.environ.get("DET_WEB_POINTS", "10000"))
 LOG_LINES = int(os.environ.get("DET_WEB_LINES", "10000000"))
-# It stands in the first line of the log only: whoever looks for it from the end reads all of the log.
+# This text stands in the first line of the log only: whoever looks for it from the end reads all of the log.
 RARE = "the only line of its kind"
 DASHBOARDS, DASHBOARD_S = 1000, 20
 # Nightly runs follow for an hour.
