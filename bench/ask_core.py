@@ -27,6 +27,8 @@ def scheduling():
               found["full: everything at once"], "ms", "≤ 2000")
     yield Row("… one that was stopped has gone", found["full: one ended"], "ms", "≤ 10")
     yield Row("… the worst of 200 such", found["full: one ended, the worst"], "ms")
+    for kind in ("without needs, by priority", "with needs, by priority", "without needs, by fair share", "with needs, by fair share"):
+        yield Row(f"scheduling 10,000 jobs of 1 to 8 slots on 1,000 agents, {kind}: one job ended", found[f"{kind}: one ended"], "ms")
     yield Row("scheduling: one job moved in a queue of 100,000", found["one moved"], "ms", "≤ 1")
 
 

@@ -1,6 +1,7 @@
 /* What does a pass of the scheduler cost in a large pool? 10,000 agents of 8 slots, 100,000 jobs of one request each;
  * and in a full one of 1,000, where 8,000 gangs wait that others would have to be stopped for. What do quotas add to
- * it: 100 workspaces with 10 users each, all of whom have quotas and need to borrow? Usage: sched_pass */
+ * it: 100 workspaces with 10 users each, all of whom have quotas and need to borrow? And requests for cores and memory,
+ * of every second one of 10,000 jobs on 1,000 agents? Usage: sched_pass */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 
 enum { WORKSPACES = 100, USERS = 10, SETS = WORKSPACES * USERS };
 enum { AGENTS = 10000, SLOTS = 8, JOBS = 100000, EVENTS = 200, FULL_AGENTS = 1000, FULL_GANGS = 8000 };
+enum { NEEDY_JOBS = 10000, CORES = 32, GIBS = 128 };
 
 struct pool {
     struct sched *sched;
@@ -18,6 +20,8 @@ struct pool {
     struct sched_job group[JOBS];
     struct sched_request request[JOBS];
     char name[AGENTS + JOBS][16];
+    struct sched_request *stopped[JOBS];
+    size_t stopped_n;
     int64_t now_us;
     int sets; /* of quotas; 0: there are no quotas */
     struct sched_ledger ledger;
@@ -55,7 +59,7 @@ static void begin_pool(enum sched_policy policy, int agents)
     }
 }
 
-static void submit_request(int i, int slots, int priority, bool preemptible)
+static void set_request(int i, int slots, int priority, bool preemptible)
 {
     char *name = p.name[AGENTS + i];
     snprintf(name, sizeof(p.name[0]), "job-%d", i);
@@ -68,6 +72,11 @@ static void submit_request(int i, int slots, int priority, bool preemptible)
                                     .submitted_us = 1000 * i};
     p.request[i] = (struct sched_request){
         .allocation_id = name, .job = &p.group[i], .slots = slots, .preemptible = preemptible, .request_us = 1000 * i};
+}
+
+static void submit_request(int i, int slots, int priority, bool preemptible)
+{
+    set_request(i, slots, priority, preemptible);
     sched_request_add(p.sched, &p.request[i]);
 }
 
@@ -92,6 +101,7 @@ static void empty_pool(void)
             sched_request_remove(p.sched, &p.request[i]);
     sched_free(p.sched);
     memset(p.request, 0, sizeof(p.request));
+    p.stopped_n = 0;
 }
 
 static size_t run_pass(void)
@@ -102,20 +112,38 @@ static size_t run_pass(void)
     return d.allocate_n;
 }
 
-/* Ends one request in this state, so that its slots are free again. */
+/* Ends a request, so that its slots are free again. */
+static void end_request(struct sched_request *r)
+{
+    for (size_t i = 0; i < r->share_n; i++) {
+        struct sched_agent to = *r->share[i].agent;
+        to.empty_slots += r->share[i].slots;
+        needs_add(&to.left, &r->needs, 1);
+        sched_agent_set(p.sched, r->share[i].agent, &to);
+    }
+    sched_request_remove(p.sched, r);
+    r->job = NULL;
+}
+
 static void end_one(enum sched_state state)
 {
     struct sched_request *r;
     do
         r = &p.request[rng_int(&rng, JOBS)];
     while (!r->job || r->state != state);
-    for (size_t i = 0; i < r->share_n; i++) {
-        struct sched_agent to = *r->share[i].agent;
-        to.empty_slots += r->share[i].slots;
-        sched_agent_set(p.sched, r->share[i].agent, &to);
+    end_request(r);
+}
+
+/* Ends the requests that were stopped; each waits again as a new one. */
+static void end_those_that_leave(void)
+{
+    for (; p.stopped_n > 0; p.stopped_n--) {
+        struct sched_request *r = p.stopped[p.stopped_n - 1];
+        struct sched_job *job = r->job;
+        end_request(r);
+        r->job = job;
+        sched_request_add(p.sched, r);
     }
-    sched_request_remove(p.sched, r);
-    r->job = NULL;
 }
 
 /* CPU time: a pass only computes, and the time of other processes must not count. */
@@ -131,6 +159,21 @@ static double ms_since(int64_t start_us)
     return (double)(now_us() - start_us) / 1000;
 }
 
+/* Runs a pass and stops every request that the pass wants to stop. */
+static double pass_and_stop(void)
+{
+    cleanup_arena struct arena a = ARENA_INIT;
+    struct sched_decision d;
+    int64_t start = now_us();
+    sched_pass(p.sched, ++p.now_us, &a, &d);
+    double ms = ms_since(start);
+    for (size_t i = 0; i < d.release_n; i++) {
+        sched_request_releasing(p.sched, d.release[i]);
+        p.stopped[p.stopped_n++] = d.release[i];
+    }
+    return ms;
+}
+
 /* Returns the mean of the passes after one job has ended. */
 static double measure_pass(const char *kind, enum sched_policy policy, bool gangs)
 {
@@ -143,11 +186,10 @@ static double measure_pass(const char *kind, enum sched_policy policy, bool gang
     printf("%s: everything at once %.3f ms\n%s: placements %.0f /s\n", kind, cold, kind, (double)placed / cold * 1000);
     for (int i = 0; i < events; i++) {
         end_one(SCHED_ALLOCATED);
-        start = now_us();
-        run_pass();
-        double ms = ms_since(start);
+        double ms = pass_and_stop();
         sum += ms;
         worst = ms > worst ? ms : worst;
+        end_those_that_leave();
     }
     printf("%s: one ended %.4f ms\n%s: one ended, the worst %.4f ms\n", kind, sum / events, kind, worst);
     empty_pool();
@@ -175,19 +217,6 @@ static void measure_quotas(int sets, const double *without)
     p.sets = 0;
 }
 
-/* Runs a pass and stops every request that the pass wants to stop. */
-static double pass_and_stop(void)
-{
-    cleanup_arena struct arena a = ARENA_INIT;
-    struct sched_decision d;
-    int64_t start = now_us();
-    sched_pass(p.sched, ++p.now_us, &a, &d);
-    double ms = ms_since(start);
-    for (size_t i = 0; i < d.release_n; i++)
-        sched_request_releasing(p.sched, d.release[i]);
-    return ms;
-}
-
 /* Measures a pool that is full of tasks of one slot, some of which cannot be stopped. One half of the waiting gangs is
  * more important than what runs; the other half is as important, and ahead of half of what runs. */
 static void measure_full(void)
@@ -213,6 +242,35 @@ static void measure_full(void)
     printf("full: everything at once %.3f ms\nfull: one ended %.4f ms\nfull: one ended, the worst %.4f ms\n", cold,
            sum / EVENTS, worst);
     empty_pool();
+}
+
+/* Returns the mean of the passes after one job has ended. Each agent has CORES and GIBS; a job asks for so much of them
+ * that agents run out of memory first as often as of slots. Every eighth one cannot be stopped. */
+static double measure_needs(const char *kind, enum sched_policy policy, bool needy)
+{
+    double sum = 0;
+    begin_pool(policy, FULL_AGENTS);
+    for (int i = 0; i < FULL_AGENTS; i++) {
+        struct sched_agent to = p.agent[i];
+        to.has = to.left = (struct sched_needs){CORES * 1000, GIBS};
+        sched_agent_set(p.sched, &p.agent[i], &to);
+    }
+    for (int i = 0; i < NEEDY_JOBS; i++) {
+        const struct sched_needs needs = {1000 * (1 + (int)rng_int(&rng, 6)), 1 + (int)rng_int(&rng, 60)};
+        set_request(i, 1 << rng_int(&rng, 4), 40 + i % 5, i % 8 != 0);
+        if (needy && i % 2 == 0)
+            p.request[i].needs = needs;
+        sched_request_add(p.sched, &p.request[i]);
+    }
+    run_pass();
+    for (int i = 0; i < EVENTS; i++) {
+        end_one(SCHED_ALLOCATED);
+        sum += pass_and_stop();
+        end_those_that_leave();
+    }
+    printf("%s: one ended %.4f ms\n", kind, sum / EVENTS);
+    empty_pool();
+    return sum / EVENTS;
 }
 
 static void measure_moves(void)
@@ -247,6 +305,10 @@ int main(void)
     measure_quotas(USERS, without); /* the users of one workspace */
     measure_quotas(SETS, without);
     measure_full();
+    measure_needs("without needs, by priority", SCHED_BY_PRIORITY, false);
+    measure_needs("with needs, by priority", SCHED_BY_PRIORITY, true);
+    measure_needs("without needs, by fair share", SCHED_BY_FAIR_SHARE, false);
+    measure_needs("with needs, by fair share", SCHED_BY_FAIR_SHARE, true);
     measure_moves();
     return 0;
 }

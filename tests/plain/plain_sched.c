@@ -474,14 +474,18 @@ static void serve_requests(const struct plain_snapshot *s, bool zero_slot, struc
 /* ---- by fair share (docs/decisions/0005) ------------------------------------------------------------------------- */
 
 #define ALMOST 1e-6
+#define LITTLE 1e-9
 #define LEAST_WEIGHT 1e-3
 
 struct job {
     const char *job_id;
+    const size_t *quota; /* indexes in the snapshot */
+    size_t quota_n;
     int64_t submitted_us;
-    double weight, fair;
+    double weight, share[2]; /* share: what each of the two rounds gives */
     int max_slots, demand, active, held_for_good, smallest, largest, unit, whole, offered;
-    bool fits_now, fixed;
+    int before; /* the part of `offered` that an earlier round has given */
+    bool fits_now, fixed, takes_part, grows, stops;
 };
 
 struct shares {
@@ -497,6 +501,9 @@ struct shares {
     size_t job_n, first_n;
     int capacity, largest, kept_n;
     bool releasing;
+    /* the round, and what is left in it: of the pool, and of the quotas */
+    bool lends;
+    int left, *quota_left;
 };
 
 static int by_submission(const void *pa, const void *pb)
@@ -583,23 +590,27 @@ static struct job *job_of(struct shares *f, const struct plain_request *r)
     f->job[f->job_n] = (struct job){.job_id = r->job_id,
                                     .submitted_us = r->submitted_us,
                                     .max_slots = r->max_slots,
+                                    .quota = r->quota,
+                                    .quota_n = r->quota_n,
                                     .weight = r->weight > LEAST_WEIGHT ? r->weight : LEAST_WEIGHT};
     return &f->job[f->job_n++];
 }
 
+/* By what they want beyond what an earlier round has offered them. */
 static int by_need(const void *pa, const void *pb)
 {
     const struct job *a = pa, *b = pb;
-    COMPARE((float)(a->demand / a->weight), (float)(b->demand / b->weight));
+    COMPARE((float)((a->demand - a->before) / a->weight), (float)((b->demand - b->before) / b->weight));
     COMPARE(a->submitted_us, b->submitted_us);
     return strcmp(a->job_id, b->job_id);
 }
 
-static double fair_before(const struct shares *f, const char *job_id)
+/* What a round of the first plan gave the job. */
+static double share_before(const struct shares *f, const char *job_id, bool lends)
 {
     for (size_t i = 0; i < f->first_n; i++)
         if (strcmp(f->first[i].job_id, job_id) == 0)
-            return f->first[i].fair;
+            return f->first[i].share[lends];
     return 0;
 }
 
@@ -629,81 +640,194 @@ static void find_groups(struct shares *f)
     qsort(f->job, f->job_n, sizeof(*f->job), by_need);
 }
 
-/* Who is full leaves the rest to the others. False: somebody has more for good than that, which is to be taken into
- * account. */
+/* The slots of a quota that the jobs may have together: as its own, or up to its limit. What requests hold that do not
+ * count is not theirs to have. Nothing is stopped because of a limit. */
+static int slots_of_quota(const struct shares *f, size_t quota, bool up_to_limit)
+{
+    int own = f->s->quota[quota].own, limit = f->s->quota[quota].limit, active = 0;
+    for (size_t i = 0; i < f->s->request_n; i++) {
+        const struct plain_request *r = &f->s->request[i];
+        for (size_t k = 0; r->state != SCHED_PENDING && k < r->quota_n; k++) {
+            if (r->quota[k] != quota)
+                continue;
+            active += f->counts[i] && r->state == SCHED_ALLOCATED ? r->slots : 0;
+            limit -= f->counts[i] ? 0 : r->slots;
+            own -= f->counts[i] || f->books.borrows[i] ? 0 : r->slots;
+        }
+    }
+    limit = limit > active ? limit : active;
+    return up_to_limit ? limit : own < limit ? own : limit;
+}
+
+static bool keeps_to(const struct job *job, size_t quota)
+{
+    for (size_t i = 0; i < job->quota_n; i++)
+        if (job->quota[i] == quota)
+            return true;
+    return false;
+}
+
+/* What a quota, or the pool (-1), still has for shares to grow, for a weight of 1. */
+static double growth_left(const struct shares *f, int quota)
+{
+    double left = quota < 0 ? f->left : f->quota_left[quota], weight = 0;
+    for (size_t i = 0; i < f->job_n; i++) {
+        const struct job *job = &f->job[i];
+        if (quota >= 0 && !keeps_to(job, (size_t)quota))
+            continue;
+        weight += job->grows ? job->weight : 0;
+        left -= job->fixed && !f->lends ? job->held_for_good : job->share[f->lends];
+    }
+    if (weight == 0)
+        return 1e300;
+    return left > 0 ? left / weight : 0;
+}
+
+/* All shares grow until something is used up, or somebody has what he wants; those whom it concerns stop there; and so
+ * on. */
+static void grow_shares(struct shares *f)
+{
+    for (size_t i = 0; i < f->job_n; i++) {
+        struct job *job = &f->job[i];
+        job->grows = job->takes_part && (f->lends || !job->fixed);
+        job->share[f->lends] = 0;
+    }
+    for (bool grow = true; grow;) {
+        double most = 1e300;
+        grow = false;
+        for (int quota = -1; quota < (int)f->s->quota_n; quota++)
+            most = growth_left(f, quota) < most ? growth_left(f, quota) : most;
+        for (size_t i = 0; i < f->job_n; i++) {
+            const struct job *job = &f->job[i];
+            double wanted = (job->demand - job->before - job->share[f->lends]) / job->weight;
+            if (job->grows && wanted < most)
+                most = wanted;
+        }
+        for (size_t i = 0; i < f->job_n; i++)
+            f->job[i].share[f->lends] += f->job[i].grows ? f->job[i].weight * most : 0;
+        for (size_t i = 0; i < f->job_n; i++) {
+            struct job *job = &f->job[i];
+            bool stops = job->share[f->lends] > job->demand - job->before - LITTLE || growth_left(f, -1) < LITTLE;
+            for (size_t k = 0; k < job->quota_n; k++)
+                stops = stops || growth_left(f, (int)job->quota[k]) < LITTLE;
+            job->stops = job->grows && stops;
+            grow = grow || (job->grows && !stops);
+        }
+        for (size_t i = 0; i < f->job_n; i++)
+            f->job[i].grows = f->job[i].grows && !f->job[i].stops;
+    }
+}
+
+/* False: somebody has more for good than that, which is to be taken into account. */
 static bool fill_shares(struct shares *f)
 {
-    double left = f->capacity, weight = 0;
     bool all_well = true;
-    for (size_t i = 0; i < f->job_n; i++) {
-        left -= f->job[i].fixed ? f->job[i].held_for_good : 0;
-        weight += f->job[i].fixed ? 0 : f->job[i].weight;
-    }
-    left = left > 0 ? left : 0;
+    grow_shares(f);
     for (size_t i = 0; i < f->job_n; i++) {
         struct job *job = &f->job[i];
-        if (job->fixed)
+        if (job->fixed || job->held_for_good <= job->share[0])
             continue;
-        double share = weight > job->weight ? left * job->weight / weight : left;
-        job->fair = share < job->demand ? share : job->demand;
-        left -= job->fair;
-        weight -= job->weight;
-    }
-    for (size_t i = 0; i < f->job_n; i++) {
-        struct job *job = &f->job[i];
-        if (job->fixed || job->held_for_good <= job->fair)
-            continue;
-        job->fair = job->held_for_good;
         job->fixed = true;
         all_well = false;
     }
+    for (size_t i = 0; i < f->job_n; i++)
+        if (f->job[i].fixed)
+            f->job[i].share[0] = f->job[i].held_for_good;
     return all_well;
 }
 
+/* Whether the round has so many slots more for the job. */
+static bool is_left_for(const struct shares *f, const struct job *job, int slots)
+{
+    for (size_t i = 0; i < job->quota_n; i++)
+        if (slots > f->quota_left[job->quota[i]])
+            return false;
+    return slots <= f->left;
+}
+
+static void offer_more(struct shares *f, struct job *job, int slots)
+{
+    job->offered += slots;
+    f->left -= slots;
+    for (size_t i = 0; i < job->quota_n; i++)
+        f->quota_left[job->quota[i]] -= slots;
+}
+
 /* One more for those who lack a part of one, or, beyond their shares, of what nobody else can use. */
-static void round_up(struct shares *f, int *left, bool those_that_run, bool beyond)
+static void round_up(struct shares *f, bool those_that_run, bool beyond)
 {
     for (size_t i = 0; i < f->job_n; i++) {
         struct job *job = &f->job[i];
-        bool again = true;
-        while (again && job->unit <= *left && job->offered + job->unit <= job->demand) {
+        double fair = job->before + job->share[f->lends];
+        bool again = !f->lends || job->takes_part;
+        while (again && is_left_for(f, job, job->unit) && job->offered + job->unit <= job->demand) {
             bool runs = job->active > job->offered || (!beyond && job->offered == 0 && job->fits_now);
-            bool may = beyond ? job->offered + job->unit - job->fair + ALMOST < f->largest
-                              : job->offered + ALMOST < job->fair;
+            bool may = beyond ? job->offered + job->unit - fair + ALMOST < f->largest : job->offered + ALMOST < fair;
             if (!may || (those_that_run && !runs))
                 break;
-            job->offered += job->unit;
-            *left -= job->unit;
+            offer_more(f, job, job->unit);
             again = beyond;
         }
     }
 }
 
-/* What those without a place leave does not change what is fair. */
-static void make_offers(struct shares *f, bool again)
+/* One round: of what is the quotas' own, and all that jobs without quotas want; or of what is left then, to those who
+ * want more than is their quotas' own. What those without a place leave does not change what is fair. */
+static void make_offers_of_round(struct shares *f, bool lends, bool again)
 {
-    int left = f->capacity;
-    while (!again && !fill_shares(f))
+    f->lends = lends;
+    for (size_t i = 0; i < f->job_n; i++) {
+        struct job *job = &f->job[i];
+        job->before = lends ? job->offered : 0;
+        job->takes_part = !lends || (job->quota_n > 0 && job->demand > job->before);
+    }
+    for (size_t i = 0; i < f->s->quota_n; i++) {
+        f->quota_left[i] = slots_of_quota(f, i, lends);
+        for (size_t k = 0; k < f->job_n; k++)
+            f->quota_left[i] -= keeps_to(&f->job[k], i) ? f->job[k].before : 0;
+    }
+    qsort(f->job, f->job_n, sizeof(*f->job), by_need);
+    if (!again && lends)
+        grow_shares(f);
+    while (!again && !lends && !fill_shares(f))
         ;
     for (size_t i = 0; again && i < f->job_n; i++) {
         struct job *job = &f->job[i];
-        double fair = fair_before(f, job->job_id);
-        job->fair = fair < job->demand ? fair : job->demand;
-    }
-    if (!again) {
-        f->first = arena_dup(f->a, f->job, (f->job_n + 1) * sizeof(*f->job));
-        f->first_n = f->job_n;
+        double share = share_before(f, job->job_id, lends), wanted = job->demand - job->before;
+        job->share[lends] = share < wanted ? share : wanted;
     }
     for (size_t i = 0; i < f->job_n; i++) {
         struct job *job = &f->job[i];
-        job->whole = (int)((job->fair + ALMOST) / job->unit) * job->unit;
-        job->offered = job->whole > job->held_for_good ? job->whole : job->held_for_good;
-        left -= job->offered;
+        int whole = (int)((job->share[lends] + ALMOST) / job->unit) * job->unit;
+        if (lends && !job->takes_part)
+            continue;
+        while (lends && whole > 0 && !is_left_for(f, job, whole))
+            whole -= job->unit;
+        job->whole += whole;
+        offer_more(f, job, lends || whole > job->held_for_good ? whole : job->held_for_good);
     }
-    round_up(f, &left, true, false);
-    round_up(f, &left, false, false);
-    round_up(f, &left, true, true);
-    round_up(f, &left, false, true);
+    round_up(f, true, false);
+    round_up(f, false, false);
+    round_up(f, true, true);
+    round_up(f, false, true);
+}
+
+static void make_offers(struct shares *f, bool again)
+{
+    f->left = f->capacity;
+    f->quota_left = arena_array(f->a, int, f->s->quota_n + 1);
+    make_offers_of_round(f, false, again);
+    for (size_t i = 0; i < f->job_n; i++)
+        if (f->job[i].quota_n > 0)
+            f->job[i].whole = f->job[i].offered;
+    make_offers_of_round(f, true, again);
+    for (size_t i = 0; i < f->job_n; i++)
+        f->job[i].before = 0;
+    qsort(f->job, f->job_n, sizeof(*f->job), by_need); /* in this order they are served */
+    if (again)
+        return;
+    f->first = arena_dup(f->a, f->job, (f->job_n + 1) * sizeof(*f->job));
+    f->first_n = f->job_n;
 }
 
 /* ---- room for gangs */

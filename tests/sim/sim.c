@@ -885,11 +885,26 @@ bool sim_create_task(struct sim *sim, int experiment_id)
     return sim_step(sim, &(struct core_event){.type = CORE_TASK_CREATE, .task = &spec}, NULL);
 }
 
+void sim_expect_wait(struct sim *sim, struct core_job_owner owner, const char *reason)
+{
+    cleanup_arena struct arena a = ARENA_INIT;
+    struct core_wait_notes notes = {0};
+    struct core_wait_view wait;
+    assert_true(core_wait_noted(sim->core, owner, sim->now_us, &a, &notes, &wait));
+    assert_string_equal(wait.reason, reason);
+}
+
+void sim_expect_trial_wait(struct sim *sim, int experiment_id, const char *reason)
+{
+    sim_expect_wait(sim, (struct core_job_owner){.experiment_id = experiment_id}, reason);
+}
+
 int sim_launch(struct sim *sim, const struct sim_task *t, struct error *err)
 {
     cleanup_effects struct core_effects effects = CORE_EFFECTS_INIT;
     const struct core_task_spec spec = {.kind = t->kind,
                                         .owner_id = 1,
+                                        .workspace_id = t->workspace,
                                         .pool = t->pool ? t->pool : "default",
                                         .description = "made up",
                                         .slots = t->slots,

@@ -49,7 +49,7 @@ struct sim_experiment {
  * order in which they were launched: command 1, notebook 2. */
 struct sim_task {
     enum task_kind kind;
-    int slots, priority /* 0: 42 */, max_slots /* 0: no limit */;
+    int workspace, slots, priority /* 0: 42 */, max_slots /* 0: no limit */;
     struct sched_needs needs;
     const char *pool; /* NULL: default */
     int ms;           /* how long it runs; 0: for ever */
@@ -211,6 +211,9 @@ void sim_run(struct sim *sim, int64_t ms); /* lets time pass */
 
 /* Compares the story since the last call; prints a diff and fails if it differs. */
 void sim_expect(struct sim *sim, const char *story);
+/* Checks why a job waits, or the trial of an experiment. */
+void sim_expect_wait(struct sim *sim, struct core_job_owner owner, const char *reason);
+void sim_expect_trial_wait(struct sim *sim, int experiment_id, const char *reason);
 enum run_state sim_experiment_state(const struct sim *sim, int id); /* the state in the store */
 enum run_state sim_trial_state(const struct sim *sim, int id);
 const struct trial_row *sim_trial(const struct sim *sim, int id);

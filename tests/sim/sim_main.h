@@ -20,6 +20,12 @@ static inline int tear_down(void **state)
     return 0;
 }
 
+/* The lines of a story in which experiment `number`, whose only trial has the same number, completes. */
+#define COMPLETES(at, number) \
+    "[" at "] trial " number " > COMPLETED, restarts 0\n" \
+    "[" at "] exp " number " > ACTIVE -> STOPPING_COMPLETED\n" \
+    "[" at "] exp " number " > STOPPING_COMPLETED -> COMPLETED\n"
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 #endif

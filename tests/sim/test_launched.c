@@ -63,17 +63,13 @@ static void test_command__is_not_preempted_by_a_job_of_higher_priority(void **st
 static void test_command__waits_for_an_agent_that_has_all_its_slots(void **state)
 {
     struct sim *sim = *state;
-    cleanup_arena struct arena a = ARENA_INIT;
-    struct core_wait_notes notes = {0};
-    struct core_wait_view wait;
     sim_add_agent(sim, "a1", 2);
     sim_add_agent(sim, "a2", 2);
     int number = sim_launch(sim, &(struct sim_task){.kind = TASK_KIND_SHELL, .slots = 3, .ms = 100}, NULL);
     sim_run(sim, 100);
     sim_expect(sim, "");
-    assert_true(core_wait_noted(sim->core, (struct core_job_owner){.task_id = sim->task_id[number]}, sim->now_us, &a,
-                                &notes, &wait));
-    assert_string_equal(wait.reason, "needs 3 slots on one agent: the largest agent of pool default has 2");
+    sim_expect_wait(sim, (struct core_job_owner){.task_id = sim->task_id[number]},
+                    "needs 3 slots on one agent: the largest agent of pool default has 2");
     sim_add_agent(sim, "a3", 4);
     sim_run(sim, 1000);
     sim_expect(sim,

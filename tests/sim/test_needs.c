@@ -18,18 +18,12 @@ static const struct scale_opts two_at_most = {.max_instances = 2,
                                               .max_starting_us = 120 * S,
                                               .max_disconnected_us = 30 * S};
 
-static void assert_waits_because(struct sim *sim, struct core_job_owner owner, const char *reason)
+/* The trial waits now for this reason, and its experiment is completed when so many milliseconds have passed. */
+static void assert_trial_waits_at_most(struct sim *sim, int ms, int experiment, const char *reason)
 {
-    cleanup_arena struct arena a = ARENA_INIT;
-    struct core_wait_notes notes = {0};
-    struct core_wait_view wait;
-    assert_true(core_wait_noted(sim->core, owner, sim->now_us, &a, &notes, &wait));
-    assert_string_equal(wait.reason, reason);
-}
-
-static void assert_trial_waits_because(struct sim *sim, int experiment, const char *reason)
-{
-    assert_waits_because(sim, (struct core_job_owner){.experiment_id = experiment}, reason);
+    sim_expect_trial_wait(sim, experiment, reason);
+    sim_run(sim, ms);
+    assert_int_equal(sim_experiment_state(sim, experiment), RUN_COMPLETED);
 }
 
 /* ---- where there is room ----------------------------------------------------------------------------------------- */
@@ -42,25 +36,17 @@ static void test_needs__a_trial_waits_for_memory_although_slots_are_free(void **
     sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 1, .needs = needs_of(0, 20 * GIB)});
     sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 1, .needs = needs_of(0, 12 * GIB)});
     sim_run(sim, 100);
-    assert_trial_waits_because(sim, 2,
-                               "needs 20 GiB of memory: no agent of pool default with the slots free has as much left; "
-                               "the most is 0 bytes");
+    sim_expect_trial_wait(sim, 2,
+                          "needs 20 GiB of memory: no agent of pool default with the slots free has as much left; "
+                          "the most is 0 bytes");
     sim_run(sim, 2000);
-    sim_expect(sim, "[     0] exp 1 > PAUSED -> ACTIVE\n"
-                    "[     0] a1 > start trial 1 run 1 slots 0\n"
-                    "[     0] exp 2 > PAUSED -> ACTIVE\n"
-                    "[     0] exp 3 > PAUSED -> ACTIVE\n"
-                    "[     0] a1 > start trial 3 run 1 slots 1\n"
-                    "[   120] trial 3 > COMPLETED, restarts 0\n"
-                    "[   120] exp 3 > ACTIVE -> STOPPING_COMPLETED\n"
-                    "[   120] exp 3 > STOPPING_COMPLETED -> COMPLETED\n"
-                    "[   320] trial 1 > COMPLETED, restarts 0\n"
-                    "[   320] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
-                    "[   320] exp 1 > STOPPING_COMPLETED -> COMPLETED\n"
-                    "[   320] a1 > start trial 2 run 1 slots 0\n"
-                    "[   440] trial 2 > COMPLETED, restarts 0\n"
-                    "[   440] exp 2 > ACTIVE -> STOPPING_COMPLETED\n"
-                    "[   440] exp 2 > STOPPING_COMPLETED -> COMPLETED\n");
+    sim_expect(sim,
+               "[     0] exp 1 > PAUSED -> ACTIVE\n"
+               "[     0] a1 > start trial 1 run 1 slots 0\n"
+               "[     0] exp 2 > PAUSED -> ACTIVE\n"
+               "[     0] exp 3 > PAUSED -> ACTIVE\n"
+               "[     0] a1 > start trial 3 run 1 slots 1\n" COMPLETES("   120", "3")
+                   COMPLETES("   320", "1") "[   320] a1 > start trial 2 run 1 slots 0\n" COMPLETES("   440", "2"));
 }
 
 /* Tasks without slots and tasks with slots share the cores and the memory of a machine. */
@@ -74,9 +60,9 @@ static void test_needs__tasks_without_slots_count_too(void **state)
     sim_launch(sim, &(struct sim_task){.kind = TASK_KIND_COMMAND, .ms = 100, .needs = needs_of(1.5, 0)}, NULL);
     sim_launch(sim, &(struct sim_task){.kind = TASK_KIND_COMMAND, .ms = 100}, NULL);
     sim_run(sim, 50);
-    assert_waits_because(sim, (struct core_job_owner){.task_id = sim->task_id[2]},
-                         "needs 2 cores: no agent of pool default with the slots free has as much left; the most is 0 "
-                         "cores");
+    sim_expect_wait(sim, (struct core_job_owner){.task_id = sim->task_id[2]},
+                    "needs 2 cores: no agent of pool default with the slots free has as much left; the most is 0 "
+                    "cores");
     sim_run(sim, 1000);
     sim_expect(sim, "[     0] a1 > start notebook 1\n"
                     "[     0] a1 > start command 3\n"
@@ -97,11 +83,9 @@ static void test_needs__a_gang_gets_its_memory_on_each_of_its_agents(void **stat
     sim_launch(sim, &(struct sim_task){.kind = TASK_KIND_NOTEBOOK, .ms = 200, .needs = needs_of(0, 20 * GIB)}, NULL);
     sim_create(sim, &(struct sim_experiment){.slots = 4, .steps = 1, .needs = needs_of(0, 20 * GIB)});
     sim_run(sim, 50);
-    assert_trial_waits_because(sim, 1,
+    assert_trial_waits_at_most(sim, 1000, 1,
                                "needs 20 GiB of memory on each of its agents: no agent of pool default with the slots "
                                "free has as much left");
-    sim_run(sim, 1000);
-    assert_int_equal(sim_experiment_state(sim, 1), RUN_COMPLETED);
 }
 
 /* ---- what can never be ------------------------------------------------------------------------------------------- */
@@ -123,9 +107,9 @@ static void test_needs__more_than_any_machine_has_is_named_with_the_largest(void
                       of_both[] =
                           "needs 8 cores and 32 GiB of memory: not enough agents of pool default have that beside "
                           "the slots";
-    assert_trial_waits_because(sim, 1, of_memory);
-    assert_trial_waits_because(sim, 2, of_cores);
-    assert_trial_waits_because(sim, 3, of_both);
+    sim_expect_trial_wait(sim, 1, of_memory);
+    sim_expect_trial_wait(sim, 2, of_cores);
+    sim_expect_trial_wait(sim, 3, of_both);
     assert_string_equal(core_misfit(sim->core, "default", 1, true, &memory, &a), of_memory);
     assert_string_equal(core_misfit(sim->core, "default", 0, true, &cores, &a), of_cores);
     assert_string_equal(core_misfit(sim->core, "default", 1, true, &both, &a), of_both);
@@ -145,7 +129,7 @@ static void test_needs__a_job_that_holds_up_others_because_of_its_memory_is_name
         "waits for 1 trial ahead of higher priority, of which job %.8s needs 1 slot, with cores and memory, that no "
         "set of agents has",
         sim->store->experiment[0].job_id);
-    assert_trial_waits_because(sim, 2, wanted);
+    sim_expect_trial_wait(sim, 2, wanted);
 }
 
 /* An agent of an older version does not tell what its machine has. It takes what asks for nothing. */
@@ -156,9 +140,9 @@ static void test_needs__an_agent_that_does_not_tell_gets_no_such_task(void **sta
     sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 1, .needs = needs_of(1, 0)});
     sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 1});
     sim_run(sim, 1000);
-    assert_trial_waits_because(sim, 1,
-                               "needs 1 core: no agent of pool default says what its machine has; agents of an older "
-                               "version do not");
+    sim_expect_trial_wait(sim, 1,
+                          "needs 1 core: no agent of pool default says what its machine has; agents of an older "
+                          "version do not");
     assert_int_equal(sim_experiment_state(sim, 2), RUN_COMPLETED);
 }
 
@@ -182,18 +166,13 @@ static void test_needs__a_more_important_trial_has_others_stopped_for_memory(voi
     sim_run(sim, 150);
     sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 2, .priority = 20, .needs = needs_of(0, 30 * GIB)});
     sim_run(sim, 2000);
-    sim_expect(sim, "[     0] exp 1 > PAUSED -> ACTIVE\n"
-                    "[     0] a1 > start trial 1 run 1 slots 0\n"
-                    "[   150] exp 2 > PAUSED -> ACTIVE\n"
-                    "[   210] trial 1 > run 1 preempts after step 2\n"
-                    "[   220] a1 > start trial 2 run 1 slots 0\n"
-                    "[   440] trial 2 > COMPLETED, restarts 0\n"
-                    "[   440] exp 2 > ACTIVE -> STOPPING_COMPLETED\n"
-                    "[   440] exp 2 > STOPPING_COMPLETED -> COMPLETED\n"
-                    "[   440] a1 > start trial 1 run 2 slots 0 from step 2\n"
-                    "[   660] trial 1 > COMPLETED, restarts 0\n"
-                    "[   660] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
-                    "[   660] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
+    sim_expect(sim,
+               "[     0] exp 1 > PAUSED -> ACTIVE\n"
+               "[     0] a1 > start trial 1 run 1 slots 0\n"
+               "[   150] exp 2 > PAUSED -> ACTIVE\n"
+               "[   210] trial 1 > run 1 preempts after step 2\n"
+               "[   220] a1 > start trial 2 run 1 slots 0\n" COMPLETES(
+                   "   440", "2") "[   440] a1 > start trial 1 run 2 slots 0 from step 2\n" COMPLETES("   660", "1"));
 }
 
 /* Two trials make way for one of their own priority that needs the memory of both. The first one to go must not get its
@@ -228,23 +207,17 @@ static void test_needs__memory_that_is_vacated_for_a_trial_goes_to_no_notebook(v
     sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 2, .priority = 20, .needs = needs_of(0, 64 * GIB)});
     sim_launch(sim, &(struct sim_task){.kind = TASK_KIND_NOTEBOOK, .ms = 5000, .needs = needs_of(0, 16 * GIB)}, NULL);
     sim_run(sim, 10);
-    assert_waits_because(sim, (struct core_job_owner){.task_id = sim->task_id[1]},
-                         "needs 16 GiB of memory: what is free in pool default is kept for a larger one ahead of it, "
-                         "which waits for others to leave");
+    sim_expect_wait(sim, (struct core_job_owner){.task_id = sim->task_id[1]},
+                    "needs 16 GiB of memory: what is free in pool default is kept for a larger one ahead of it, "
+                    "which waits for others to leave");
     sim_run(sim, 2000);
     sim_expect(sim, "[     0] exp 1 > PAUSED -> ACTIVE\n"
                     "[     0] a1 > start trial 1 run 1 slots 0\n"
                     "[   150] exp 2 > PAUSED -> ACTIVE\n"
                     "[   210] trial 1 > run 1 preempts after step 2\n"
-                    "[   220] a1 > start trial 2 run 1 slots 0\n"
-                    "[   440] trial 2 > COMPLETED, restarts 0\n"
-                    "[   440] exp 2 > ACTIVE -> STOPPING_COMPLETED\n"
-                    "[   440] exp 2 > STOPPING_COMPLETED -> COMPLETED\n"
-                    "[   440] a1 > start trial 1 run 2 slots 0 from step 2\n"
-                    "[   440] a1 > start notebook 1\n"
-                    "[   660] trial 1 > COMPLETED, restarts 0\n"
-                    "[   660] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
-                    "[   660] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
+                    "[   220] a1 > start trial 2 run 1 slots 0\n" COMPLETES(
+                        "   440", "2") "[   440] a1 > start trial 1 run 2 slots 0 from step 2\n"
+                                       "[   440] a1 > start notebook 1\n" COMPLETES("   660", "1"));
 }
 
 static void test_needs__by_fair_share_what_fits_is_shared(void **state)
@@ -285,9 +258,9 @@ static void test_needs__a_master_that_comes_back_counts_as_before(void **state)
     assert_int_equal(view.held.millicores, 5500);
     assert_int_equal(view.held.memory_bytes, 24 * GIB);
     assert_int_equal(sim_experiment_state(sim, 2), RUN_ACTIVE);
-    assert_trial_waits_because(sim, 2,
-                               "needs 16 GiB of memory: no agent of pool default with the slots free has as much left; "
-                               "the most is 8 GiB");
+    sim_expect_trial_wait(sim, 2,
+                          "needs 16 GiB of memory: no agent of pool default with the slots free has as much left; "
+                          "the most is 8 GiB");
     assert_int_equal(sim_change_task(sim, GENERIC_UNPAUSE, paused, NULL), 0);
     sim_run(sim, 100);
     assert_true(core_agent_by_id(sim->core, "a1", &view));
@@ -328,11 +301,9 @@ static void test_needs__an_agent_that_comes_back_with_less_gets_nothing_more(voi
     sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 1, .needs = needs_of(2, 0)});
     sim_run(sim, 1000);
     assert_int_equal(sim_experiment_state(sim, 2), RUN_ACTIVE);
-    assert_trial_waits_because(sim, 2,
+    assert_trial_waits_at_most(sim, 3000, 2,
                                "needs 2 cores: no agent of pool default with the slots free has as much left; the most "
                                "is 1 core");
-    sim_run(sim, 3000);
-    assert_int_equal(sim_experiment_state(sim, 2), RUN_COMPLETED);
 }
 
 /* ---- elastic pools ----------------------------------------------------------------------------------------------- */
@@ -351,14 +322,12 @@ static void test_needs__no_machine_is_launched_again_for_what_it_cannot_hold(voi
     assert_int_equal(sim_experiment_state(sim, 2), RUN_COMPLETED);
     assert_in_range(sim->provider.launched, 1, 2);
     assert_int_equal(machines_n(sim), 0);
-    assert_trial_waits_because(sim, 1,
-                               "needs 32 GiB of memory: the largest agent of pool default has 16 GiB for tasks");
+    sim_expect_trial_wait(sim, 1, "needs 32 GiB of memory: the largest agent of pool default has 16 GiB for tasks");
     int before = sim->provider.launched;
     sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 1, .needs = needs_of(2, 0)});
     sim_run(sim, 10000);
     assert_int_equal(sim->provider.launched, before + 1);
-    assert_trial_waits_because(sim, 1,
-                               "needs 32 GiB of memory: the largest agent of pool default has 16 GiB for tasks");
+    sim_expect_trial_wait(sim, 1, "needs 32 GiB of memory: the largest agent of pool default has 16 GiB for tasks");
 }
 
 static void test_needs__an_agent_of_ones_own_says_nothing_of_the_machines_that_are_launched(void **state)

@@ -25,12 +25,9 @@ static void test_preemption__a_gang_gets_what_was_vacated_for_it(void **state)
                     "[   360] exp 1 > PAUSED -> ACTIVE\n"
                     "[   370] trial 3 > run 1 preempts after step 3\n"
                     "[   420] trial 2 > run 1 preempts after step 4\n"
-                    "[   430] a1 > start trial 1 run 1 slots 0,1\n"
-                    "[   750] trial 1 > COMPLETED, restarts 0\n"
-                    "[   750] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
-                    "[   750] exp 1 > STOPPING_COMPLETED -> COMPLETED\n"
-                    "[   750] a1 > start trial 2 run 2 slots 0 from step 4\n"
-                    "[   750] a1 > start trial 3 run 2 slots 1 from step 3\n");
+                    "[   430] a1 > start trial 1 run 1 slots 0,1\n" COMPLETES(
+                        "   750", "1") "[   750] a1 > start trial 2 run 2 slots 0 from step 4\n"
+                                       "[   750] a1 > start trial 3 run 2 slots 1 from step 3\n");
 }
 
 /* Aging has made the second trial more important than the third one, and the third one ages as well. */
@@ -49,21 +46,15 @@ static void test_preemption__what_aging_has_given_survives_a_restart_of_the_mast
     sim_run(sim, 40000);
     sim_expect(sim, "[     0] exp 1 > PAUSED -> ACTIVE\n"
                     "[     0] a1 > start trial 1 run 1 slots 0\n"
-                    "[     0] exp 2 > PAUSED -> ACTIVE\n"
-                    "[ 30020] trial 1 > COMPLETED, restarts 0\n"
-                    "[ 30020] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
-                    "[ 30020] exp 1 > STOPPING_COMPLETED -> COMPLETED\n"
-                    "[ 30020] a1 > start trial 2 run 1 slots 0\n"
-                    "[ 32000] exp 3 > PAUSED -> ACTIVE\n"
-                    "[ 32000] master > crash\n"
-                    "[ 33000] master > back\n"
-                    "[ 33500] a1 > back\n"
-                    "[ 52030] trial 2 > run 1 preempts after step 210\n"
-                    "[ 52040] a1 > start trial 3 run 1 slots 0\n"
-                    "[ 52160] trial 3 > COMPLETED, restarts 0\n"
-                    "[ 52160] exp 3 > ACTIVE -> STOPPING_COMPLETED\n"
-                    "[ 52160] exp 3 > STOPPING_COMPLETED -> COMPLETED\n"
-                    "[ 52160] a1 > start trial 2 run 2 slots 0 from step 210\n");
+                    "[     0] exp 2 > PAUSED -> ACTIVE\n" COMPLETES(
+                        " 30020", "1") "[ 30020] a1 > start trial 2 run 1 slots 0\n"
+                                       "[ 32000] exp 3 > PAUSED -> ACTIVE\n"
+                                       "[ 32000] master > crash\n"
+                                       "[ 33000] master > back\n"
+                                       "[ 33500] a1 > back\n"
+                                       "[ 52030] trial 2 > run 1 preempts after step 210\n"
+                                       "[ 52040] a1 > start trial 3 run 1 slots 0\n" COMPLETES(
+                                           " 52160", "3") "[ 52160] a1 > start trial 2 run 2 slots 0 from step 210\n");
 }
 
 /* Every two seconds a more important trial comes that takes three seconds. Without aging the first job would wait for
@@ -105,11 +96,8 @@ static void test_preemption__a_job_ages_while_the_master_is_away(void **state)
                     "[ 20000] master > back\n"
                     "[ 20500] a1 > back\n"
                     "[ 30010] trial 1 > run 1 preempts after step 250\n"
-                    "[ 30020] a1 > start trial 2 run 1 slots 0\n"
-                    "[ 30140] trial 2 > COMPLETED, restarts 0\n"
-                    "[ 30140] exp 2 > ACTIVE -> STOPPING_COMPLETED\n"
-                    "[ 30140] exp 2 > STOPPING_COMPLETED -> COMPLETED\n"
-                    "[ 30140] a1 > start trial 1 run 2 slots 0 from step 250\n");
+                    "[ 30020] a1 > start trial 2 run 1 slots 0\n" COMPLETES(
+                        " 30140", "2") "[ 30140] a1 > start trial 1 run 2 slots 0 from step 250\n");
 }
 
 /* Half of the agents that the gang needs run more important work. So nothing on the other half is stopped. */
@@ -124,22 +112,14 @@ static void test_preemption__never_for_what_would_not_fit_afterwards(void **stat
     sim_run(sim, 100);
     sim_create(sim, &(struct sim_experiment){.slots = 4, .steps = 2, .priority = 20});
     sim_run(sim, 3000);
-    sim_expect(sim, "[     0] exp 1 > PAUSED -> ACTIVE\n"
-                    "[     0] a2 > start trial 1 run 1 slots 0,1\n"
-                    "[     0] exp 2 > PAUSED -> ACTIVE\n"
-                    "[     0] a1 > start trial 2 run 1 slots 0,1\n"
-                    "[   100] exp 3 > PAUSED -> ACTIVE\n"
-                    "[   820] trial 2 > COMPLETED, restarts 0\n"
-                    "[   820] exp 2 > ACTIVE -> STOPPING_COMPLETED\n"
-                    "[   820] exp 2 > STOPPING_COMPLETED -> COMPLETED\n"
-                    "[  2020] trial 1 > COMPLETED, restarts 0\n"
-                    "[  2020] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
-                    "[  2020] exp 1 > STOPPING_COMPLETED -> COMPLETED\n"
-                    "[  2020] a1 > start trial 3 run 1 slots 0,1\n"
-                    "[  2020] a2 > start trial 3 run 1 slots 0,1\n"
-                    "[  2240] trial 3 > COMPLETED, restarts 0\n"
-                    "[  2240] exp 3 > ACTIVE -> STOPPING_COMPLETED\n"
-                    "[  2240] exp 3 > STOPPING_COMPLETED -> COMPLETED\n");
+    sim_expect(sim,
+               "[     0] exp 1 > PAUSED -> ACTIVE\n"
+               "[     0] a2 > start trial 1 run 1 slots 0,1\n"
+               "[     0] exp 2 > PAUSED -> ACTIVE\n"
+               "[     0] a1 > start trial 2 run 1 slots 0,1\n"
+               "[   100] exp 3 > PAUSED -> ACTIVE\n" COMPLETES("   820", "2")
+                   COMPLETES("  2020", "1") "[  2020] a1 > start trial 3 run 1 slots 0,1\n"
+                                            "[  2020] a2 > start trial 3 run 1 slots 0,1\n" COMPLETES("  2240", "3"));
 }
 
 /* A request that was placed beside a waiting gang is stopped as soon as this makes room for the gang. */
@@ -157,16 +137,10 @@ static void test_preemption__what_backfills_gives_way_as_soon_as_that_helps(void
                     "[     0] a1 > start trial 1 run 1 slots 0\n"
                     "[    20] exp 2 > PAUSED -> ACTIVE\n"
                     "[    20] exp 3 > PAUSED -> ACTIVE\n"
-                    "[    20] a1 > start trial 3 run 1 slots 1\n"
-                    "[   520] trial 1 > COMPLETED, restarts 0\n"
-                    "[   520] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
-                    "[   520] exp 1 > STOPPING_COMPLETED -> COMPLETED\n"
-                    "[   530] trial 3 > run 1 preempts after step 5\n"
-                    "[   540] a1 > start trial 2 run 1 slots 0,1\n"
-                    "[   760] trial 2 > COMPLETED, restarts 0\n"
-                    "[   760] exp 2 > ACTIVE -> STOPPING_COMPLETED\n"
-                    "[   760] exp 2 > STOPPING_COMPLETED -> COMPLETED\n"
-                    "[   760] a1 > start trial 3 run 2 slots 0 from step 5\n");
+                    "[    20] a1 > start trial 3 run 1 slots 1\n" COMPLETES(
+                        "   520", "1") "[   530] trial 3 > run 1 preempts after step 5\n"
+                                       "[   540] a1 > start trial 2 run 1 slots 0,1\n" COMPLETES(
+                                           "   760", "2") "[   760] a1 > start trial 3 run 2 slots 0 from step 5\n");
 }
 
 /* A gang gets all its slots or none. Of two gangs that each need both agents, none holds one agent while it waits for
@@ -185,15 +159,9 @@ static void test_preemption__two_gangs_never_hold_a_half_each(void **state)
     sim_expect(sim, "[     0] exp 1 > PAUSED -> ACTIVE\n"
                     "[     0] exp 2 > PAUSED -> ACTIVE\n"
                     "[  1010] a2 > start trial 1 run 1 slots 0,1\n"
-                    "[  1010] a1 > start trial 1 run 1 slots 0,1\n"
-                    "[  1230] trial 1 > COMPLETED, restarts 0\n"
-                    "[  1230] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
-                    "[  1230] exp 1 > STOPPING_COMPLETED -> COMPLETED\n"
-                    "[  1230] a2 > start trial 2 run 1 slots 0,1\n"
-                    "[  1230] a1 > start trial 2 run 1 slots 0,1\n"
-                    "[  1450] trial 2 > COMPLETED, restarts 0\n"
-                    "[  1450] exp 2 > ACTIVE -> STOPPING_COMPLETED\n"
-                    "[  1450] exp 2 > STOPPING_COMPLETED -> COMPLETED\n");
+                    "[  1010] a1 > start trial 1 run 1 slots 0,1\n" COMPLETES(
+                        "  1230", "1") "[  1230] a2 > start trial 2 run 1 slots 0,1\n"
+                                       "[  1230] a1 > start trial 2 run 1 slots 0,1\n" COMPLETES("  1450", "2"));
 }
 
 static void change_priority(struct sim *sim, int experiment_id, int priority)
@@ -222,14 +190,8 @@ static void test_queue__a_change_of_priority_keeps_the_order_of_equals(void **st
     sim_run(sim, 2000);
     sim_expect(sim, "[     0] exp 1 > PAUSED -> ACTIVE\n"
                     "[    10] exp 2 > PAUSED -> ACTIVE\n"
-                    "[    20] a1 > start trial 1 run 1 slots 0\n"
-                    "[   240] trial 1 > COMPLETED, restarts 0\n"
-                    "[   240] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
-                    "[   240] exp 1 > STOPPING_COMPLETED -> COMPLETED\n"
-                    "[   240] a1 > start trial 2 run 1 slots 0\n"
-                    "[   460] trial 2 > COMPLETED, restarts 0\n"
-                    "[   460] exp 2 > ACTIVE -> STOPPING_COMPLETED\n"
-                    "[   460] exp 2 > STOPPING_COMPLETED -> COMPLETED\n");
+                    "[    20] a1 > start trial 1 run 1 slots 0\n" COMPLETES(
+                        "   240", "1") "[   240] a1 > start trial 2 run 1 slots 0\n" COMPLETES("   460", "2"));
 }
 
 /* All slots of the pool are taken, and a new job gets its share all the same. */

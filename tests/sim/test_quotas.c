@@ -4,7 +4,8 @@
 
 enum { VISION = 1, SPEECH = 2 };
 
-static const struct sched_opts preemptive = {.policy = SCHED_BY_PRIORITY, .preemption = true};
+static const struct sched_opts preemptive = {.policy = SCHED_BY_PRIORITY, .preemption = true},
+                               fair = {.policy = SCHED_BY_FAIR_SHARE};
 
 /* The example of docs/spec/scheduling.md#quotas. */
 static void test_quotas__what_was_lent_is_given_back(void **state)
@@ -105,12 +106,127 @@ static void test_quotas__an_owner_does_not_starve(void **state)
     }
 }
 
+/* ---- by fair share ----------------------------------------------------------------------------------------------- */
+
+/* One after the other, so that their order is known. */
+static void create_some(struct sim *sim, int n, const struct sim_experiment *x)
+{
+    for (int i = 0; i < n; i++) {
+        sim_create(sim, x);
+        sim_run(sim, 10);
+    }
+}
+
+static void complete_all(struct sim *sim, int n)
+{
+    sim_run(sim, 100000);
+    for (int x = 1; x <= n; x++)
+        assert_int_equal(sim_experiment_state(sim, x), RUN_COMPLETED);
+}
+
+/* By weight alone, the three trials of `speech` would get one slot of the four, and only when a trial of `vision` ends:
+ * seven jobs share them. As they are its own, they are given back. */
+static void test_quotas__by_fair_share_what_was_lent_is_given_back(void **state)
+{
+    struct sim *sim = *state;
+    sim_set_sched(sim, &fair);
+    sim_set_quota(sim, VISION, 0, 1, 4);
+    sim_set_quota(sim, SPEECH, 0, 3, 4);
+    sim_add_agent(sim, "a1", 4);
+    create_some(sim, 5, &(struct sim_experiment){.slots = 1, .steps = 50, .workspace = VISION});
+    sim_run(sim, 100);
+    assert_int_equal(sim_quota(sim, VISION, 0)->held, 4);
+    assert_int_equal(sim_quota(sim, VISION, 0)->borrowed, 3);
+    sim_expect_trial_wait(sim, 5, "needs 1 slot: the quota of a workspace allows 4 slots, and 4 are in use");
+    sim_set_quota(sim, VISION, 0, 1, 8);
+    sim_run(sim, 100);
+    sim_expect_trial_wait(
+        sim, 5,
+        "needs 1 slot: none is free in pool default; it would have to borrow: the quota of a workspace "
+        "is 1 slot, of which 1 is in use");
+    create_some(sim, 4, &(struct sim_experiment){.slots = 1, .steps = 10, .workspace = SPEECH});
+    sim_run(sim, 400);
+    assert_int_equal(sim_quota(sim, SPEECH, 0)->held, 3);
+    assert_int_equal(sim_quota(sim, SPEECH, 0)->borrowed, 0);
+    assert_int_equal(sim_quota(sim, VISION, 0)->held, 1);
+    sim_expect_trial_wait(
+        sim, 9,
+        "needs 1 slot: none is free in pool default; it would have to borrow: the quota of a workspace "
+        "is 3 slots, of which 3 are in use");
+    complete_all(sim, 9);
+}
+
+/* A gang gets what is its quota's own in one place, although each of two such gangs has only a part of it as its share,
+ * and the borrowers lie on both agents. */
+static void test_quotas__by_fair_share_room_is_made_for_a_gang_within_its_quota(void **state)
+{
+    const struct sched_opts spreading = {.policy = SCHED_BY_FAIR_SHARE, .fitting = FITTING_WORST};
+    struct sim *sim = *state;
+    sim_set_sched(sim, &spreading);
+    sim_set_quota(sim, VISION, 0, 0, 8);
+    sim_set_quota(sim, SPEECH, 0, 0, 0);
+    sim_add_agent(sim, "a1", 4);
+    sim_add_agent(sim, "a2", 4);
+    create_some(sim, 8, &(struct sim_experiment){.slots = 1, .steps = 60, .workspace = VISION});
+    create_some(sim, 2, &(struct sim_experiment){.slots = 4, .steps = 10, .workspace = SPEECH});
+    sim_run(sim, 100);
+    assert_int_equal(sim_quota(sim, VISION, 0)->borrowed, 8);
+    sim_set_quota(sim, SPEECH, 0, 4, 4);
+    sim_run(sim, 600);
+    assert_int_equal(sim_quota(sim, SPEECH, 0)->held, 4);
+    assert_int_equal(sim_quota(sim, VISION, 0)->held, 4);
+    complete_all(sim, 10);
+}
+
+/* Jobs that no quota concerns never borrow, so they are served before those who do. */
+static void test_quotas__by_fair_share_those_without_quotas_come_before_borrowers(void **state)
+{
+    struct sim *sim = *state;
+    sim_set_sched(sim, &fair);
+    sim_set_quota(sim, VISION, 0, 1, 4);
+    sim_add_agent(sim, "a1", 4);
+    create_some(sim, 4, &(struct sim_experiment){.slots = 1, .steps = 50, .workspace = VISION});
+    sim_run(sim, 100);
+    create_some(sim, 6, &(struct sim_experiment){.slots = 1, .steps = 10, .workspace = SPEECH});
+    sim_run(sim, 400);
+    assert_int_equal(sim_quota(sim, VISION, 0)->borrowed, 0);
+    complete_all(sim, 10);
+}
+
+/* What a quota has in another pool is no longer its own here. */
+static void test_quotas__by_fair_share_own_slots_count_over_all_pools(void **state)
+{
+    struct sim *sim = *state;
+    sim_set_sched(sim, &fair);
+    sim_add_other_pool(sim);
+    sim_set_quota(sim, VISION, 0, 2, 8);
+    sim_add_other_agent(sim, "o1", 1);
+    sim_add_agent(sim, "a1", 4);
+    sim_launch(sim, &(struct sim_task){.kind = TASK_KIND_COMMAND, .pool = "other", .workspace = VISION, .slots = 1},
+               NULL);
+    sim_run(sim, 100);
+    create_some(sim, 4, &(struct sim_experiment){.slots = 1, .steps = 50, .workspace = VISION});
+    sim_run(sim, 100);
+    assert_int_equal(sim_quota(sim, VISION, 0)->borrowed, 3);
+    create_some(sim, 4, &(struct sim_experiment){.slots = 1, .steps = 10, .workspace = SPEECH});
+    sim_run(sim, 400);
+    assert_int_equal(sim_quota(sim, VISION, 0)->held, 2);
+    assert_int_equal(sim_quota(sim, VISION, 0)->borrowed, 0);
+    complete_all(sim, 8);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_quotas__what_was_lent_is_given_back),      TEST(test_quotas__of_a_user_counts_in_all_workspaces),
-        TEST(test_quotas__a_change_counts_in_the_same_step), TEST(test_quotas__are_the_same_after_a_crash),
+        TEST(test_quotas__what_was_lent_is_given_back),
+        TEST(test_quotas__of_a_user_counts_in_all_workspaces),
+        TEST(test_quotas__a_change_counts_in_the_same_step),
+        TEST(test_quotas__are_the_same_after_a_crash),
         TEST(test_quotas__an_owner_does_not_starve),
+        TEST(test_quotas__by_fair_share_what_was_lent_is_given_back),
+        TEST(test_quotas__by_fair_share_room_is_made_for_a_gang_within_its_quota),
+        TEST(test_quotas__by_fair_share_those_without_quotas_come_before_borrowers),
+        TEST(test_quotas__by_fair_share_own_slots_count_over_all_pools),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -341,16 +341,32 @@ static void add_growth(const struct core *c, const struct pool *p, struct strbuf
         strbuf_addf(out, "; pool %s could not launch agents: %s", p->name, view.problem);
 }
 
+static void add_own_slots(const struct sched_quota *q, struct strbuf *out)
+{
+    strbuf_addf(out, "the quota of %s is %d slot%s, of which %d %s in use", q->what, q->own, plural_s(q->own), q->owned,
+                q->owned == 1 ? "is" : "are");
+}
+
 /* Says which quota the request waits for, and what is used of it. */
 static void add_quota(const struct sched_request *r, const struct sched_quota *q, struct strbuf *out)
 {
-    strbuf_addf(out, "needs %d slot%s: the quota of %s ", r->slots, plural_s(r->slots), q->what);
-    if (q->held + r->slots > q->limit)
-        strbuf_addf(out, "allows %d slot%s, and %d %s in use", q->limit, plural_s(q->limit), q->held,
-                    q->held == 1 ? "is" : "are");
-    else
-        strbuf_addf(out, "is %d slot%s, of which %d %s in use; it would have to borrow, and jobs wait that need not",
-                    q->own, plural_s(q->own), q->owned, q->owned == 1 ? "is" : "are");
+    add_need(r, out);
+    if (q->held + r->slots > q->limit) {
+        strbuf_addf(out, "the quota of %s allows %d slot%s, and %d %s in use", q->what, q->limit, plural_s(q->limit),
+                    q->held, q->held == 1 ? "is" : "are");
+    } else {
+        add_own_slots(q, out);
+        strbuf_adds(out, "; it would have to borrow, and jobs wait that need not");
+    }
+}
+
+/* Says of a request for which there is nothing to borrow because of which quota it would have to. */
+static void add_borrowing(const struct sched_quota *q, struct strbuf *out)
+{
+    if (!q)
+        return;
+    strbuf_adds(out, "; it would have to borrow: ");
+    add_own_slots(q, out);
 }
 
 /* ---- what it waits for ------------------------------------------------------------------------------------------- */
@@ -439,6 +455,7 @@ static void add_reason(const struct core *c, const struct pool *p, const struct 
         return;
     case SCHED_WHY_NO_ROOM:
         add_no_room(p, r, reason, out);
+        add_borrowing(reason->quota, out);
         add_growth(c, p, out);
         break;
     case SCHED_WHY_KEPT:
@@ -450,6 +467,7 @@ static void add_reason(const struct core *c, const struct pool *p, const struct 
     case SCHED_WHY_SHARE:
         add_need(r, out);
         strbuf_addf(out, "by fair share what is free in pool %s goes to other jobs", p->name);
+        add_borrowing(reason->quota, out);
         break;
     case SCHED_WHY_GANG:
         if (r->slots == 0 && needs_any(&r->needs))

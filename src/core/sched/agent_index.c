@@ -166,7 +166,9 @@ static void count_agent(struct agent_index *p, struct sched_agent *agent, int by
 
 void agent_index_init(struct agent_index *p, const struct sched_opts *opts)
 {
-    *p = (struct agent_index){.fitting = opts->fitting, .allow_heterogeneous_fits = opts->allow_heterogeneous_fits};
+    *p = (struct agent_index){.fitting = opts->fitting,
+                              .allow_heterogeneous_fits = opts->allow_heterogeneous_fits,
+                              .changes = 1};
 }
 
 void agent_index_free(struct agent_index *p)
@@ -187,6 +189,7 @@ void agent_index_add(struct agent_index *p, struct sched_agent *agent)
 {
     agent->hash = sched_hash(agent->id);
     agent->by_slots = agent->by_aux = (struct agent_index_entry){.agent = agent};
+    p->changes++;
     count_agent(p, agent, 1);
     HASH_ADD_KEYPTR(hh, p->by_id, agent->id, strlen(agent->id), agent);
     sort_in(p, agent);
@@ -197,12 +200,21 @@ void agent_index_remove(struct agent_index *p, struct sched_agent *agent)
     count_room(p, &agent->by_slots, -1);
     leave_bucket(&agent->by_slots);
     leave_bucket(&agent->by_aux);
+    p->changes++;
     count_agent(p, agent, -1);
     HASH_DEL(p->by_id, agent);
 }
 
+/* Returns whether the agent has the same as before, whatever of it is free. */
+static bool has_the_same(const struct sched_agent *a, const struct sched_agent *b)
+{
+    return a->open == b->open && a->slots == b->slots && a->aux == b->aux && a->has.millicores == b->has.millicores &&
+           a->has.memory_bytes == b->has.memory_bytes;
+}
+
 void agent_index_set(struct agent_index *p, struct sched_agent *agent, const struct sched_agent *to)
 {
+    p->changes += !has_the_same(agent, to);
     count_agent(p, agent, -1);
     agent->open = to->open;
     agent->slots = to->slots;

@@ -44,7 +44,8 @@ struct agent_size {
     int slots;
     size_t n,
         /* n: the agents of this size. whole: those of them that would be idle by the last count (infeasible.c,
-         * room.c). able: those that have the cores and the memory of the request that was looked at last (fits.c) */
+         * room.c). able: those that have the cores and the memory of the request that was looked at last (fits.c,
+         * room.c) */
         whole, able;
     struct sched_bucket *idle; /* the bucket of idle agents of this size; NULL: none was ever idle */
     struct agent_size *next;   /* the next smaller size */
@@ -70,8 +71,11 @@ struct agent_index {
     struct agent_size *sizes;
     size_t aux_agents; /* the open agents that take containers without slots */
     int64_t capacity;  /* the slots of all agents */
-    uint64_t room;     /* bit n is set if an agent has n + 1 empty slots; agents with more than 64 count as having 64 */
-    int room_n[64];    /* room_n[n]: the number of agents that have n + 1 empty slots */
+    /* How often anything has changed by which a request might fit after all that may be stopped was gone: what agents
+     * have, which of them take new work, and what is held on them for good. */
+    uint64_t changes;
+    uint64_t room;  /* bit n is set if an agent has n + 1 empty slots; agents with more than 64 count as having 64 */
+    int room_n[64]; /* room_n[n]: the number of agents that have n + 1 empty slots */
     struct undo_entry *undo;
     size_t undo_n, undo_cap;
     struct undo_left *undo_left;

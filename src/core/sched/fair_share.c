@@ -3,15 +3,16 @@
  * Each job is offered as many slots as are its share (shares.h), and brought to that: what it has too much is
  * released, what it lacks is placed as far as it fits. Gangs come first, the largest first, and have room made for
  * them (room.h) as far as they are their job's share without rounding up. What has no place goes to the others: then
- * the pass plans anew. */
+ * the pass plans anew. What is beyond the quotas' own slots is shared out last, so that it is what owners get back. */
 #include "core/sched/reasons.h"
 #include "core/sched/room.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 static bool waiting_counts(const struct pass *p, const struct sched_job *job, const struct sched_shape *shape)
 {
-    return shape->fits_now || (shape->counts && job->no_place_in != p->began);
+    return shape_fits_now(shape) || (shape_counts(shape) && job->no_place_in != p->began);
 }
 
 static bool request_counts(const struct pass *p, const struct sched_request *r)
@@ -35,17 +36,24 @@ static void add_up(struct pass *p, struct claim *ret)
         ret->largest = r->slots > ret->largest ? r->slots : ret->largest;
         ret->active += r->state == SCHED_ALLOCATED ? r->slots : 0;
         ret->held_for_good += r->state == SCHED_ALLOCATED && !r->preemptible ? r->slots : 0;
-        ret->fits_now = ret->fits_now || (r->state == SCHED_PENDING && r->shape->fits_now);
+        ret->fits_now = ret->fits_now || (r->state == SCHED_PENDING && shape_fits_now(r->shape));
     }
     ret->unit = smallest == ret->largest ? smallest : 1;
+}
+
+/* Returns whether all requests of the job count alike, so that the sums that it keeps say what its claim is. */
+static bool has_sums(const struct pass *p, const struct sched_job *job)
+{
+    return job->largest == job->smallest && job->largest <= p->s->agents.capacity &&
+           (job->waiting_n == 0 || job->shape);
 }
 
 /* Finds the claim of a job. It follows from sums that the job keeps, unless the job's requests differ in size. In that
  * case each of them is looked at. */
 static void claim_of(struct pass *p, struct sched_job *job, struct claim *ret)
 {
-    *ret = (struct claim){.job = job, .weight = claim_weight(job->weight)};
-    if (job->largest != job->smallest || job->largest > p->s->agents.capacity || (job->waiting_n > 0 && !job->shape)) {
+    *ret = (struct claim){.job = job, .quotas = job->quotas, .weight = claim_weight(job->weight)};
+    if (!has_sums(p, job)) {
         add_up(p, ret);
     } else {
         bool wait = job->waiting_n > 0 && waiting_counts(p, job, job->shape);
@@ -53,25 +61,50 @@ static void claim_of(struct pass *p, struct sched_job *job, struct claim *ret)
         ret->held_for_good = job->held_for_good;
         ret->largest = job->largest;
         ret->unit = job->largest > 0 ? job->largest : 1;
-        ret->fits_now = wait && job->shape->fits_now;
+        ret->fits_now = wait && shape_fits_now(job->shape);
         ret->demand = job->active + job->leaving + (wait ? (int)job->waiting_slots : 0);
     }
     if (job->max_slots >= 0 && ret->demand > job->max_slots)
         ret->demand = job->max_slots - job->max_slots % ret->unit;
 }
 
+static void keep_to_quotas(struct pass *p, struct claims *c, struct sched_job *job, double weight)
+{
+    struct claim_held held = {job->active + job->leaving, job->owned, job->active, weight};
+    struct sched_request *r;
+    if (!has_sums(p, job)) {
+        held = (struct claim_held){.weight = weight};
+        RB_FOREACH(r, sched_job_requests, &job->requests) {
+            int slots = r->state != SCHED_PENDING && request_counts(p, r) ? r->slots : 0;
+            held.all += slots;
+            held.own += r->borrows ? 0 : slots;
+            held.active += r->state == SCHED_ALLOCATED ? slots : 0;
+        }
+    }
+    claims_keep_to(c, &p->s->claims, job->quotas, &held);
+}
+
 static struct claims collect_claims(struct pass *p)
 {
     struct sched *s = p->s;
     claims_reserve(&s->claims, s->job_n + 1);
-    struct claims c = {.item = s->claims.item, .capacity = s->agents.capacity};
+    struct claims c = {.pass = s->ledger->now.pass,
+                       .item = s->claims.item,
+                       .capacity = s->agents.capacity,
+                       .smallest = INT_MAX};
     for (struct sched_job *job = TAILQ_FIRST(&s->order.list); job; job = TAILQ_NEXT(job, in_order)) {
         struct claim *claim = &c.item[c.n];
         claim_of(p, job, claim);
-        c.n += claim->demand > 0 || claim->active > 0;
+        bool claims = claim->demand > 0 || claim->active > 0;
+        if (job->quotas)
+            keep_to_quotas(p, &c, job, claims ? claim->weight : 0);
+        c.n += claims;
+        c.weight += claims ? claim->weight : 0;
         c.has_gangs = c.has_gangs || claim->largest > 1;
         c.largest = claim->demand > 0 && claim->largest > c.largest ? claim->largest : c.largest;
+        c.smallest = claim->demand > 0 && claim->unit < c.smallest ? claim->unit : c.smallest;
     }
+    claims_find_quotas(&c, &s->claims);
     return c;
 }
 
@@ -182,10 +215,10 @@ static bool serve_gang(struct pass *p, struct sched_request *r, bool may_make_ro
         pass_plan_quotas(p, r);
         p->kept_n[1]++;
         r->granted_in = p->s->pass;
-    } else if (r->shape->fits_now) {
+    } else if (shape_fits_now(r->shape)) {
         pass_grant(p, r); /* another gang took the slots in this pass */
     }
-    return n > 0 || r->shape->fits_now;
+    return n > 0 || shape_fits_now(r->shape);
 }
 
 /* Returns false if some gangs of the job have no place. These requests then do not count any more. */
@@ -254,11 +287,13 @@ static size_t serve_gangs(struct pass *p, const struct claims *c, struct claim *
     return without_place;
 }
 
-static void claim_less(struct pass *p, struct claim *claim)
+static void claim_less(struct pass *p, struct claims *c, struct claim *claim)
 {
-    double at_first = claim->at_first;
+    const double own = claim->share[0], lent = claim->share[1];
     claim_of(p, claim->job, claim);
-    claim->at_first = at_first;
+    claim->share[0] = own;
+    claim->share[1] = lent;
+    c->is_disordered = c->is_disordered || claim->demand > 0;
 }
 
 static void serve_single(struct pass *p, const struct claims *c)
@@ -319,7 +354,7 @@ static void pass_by_fair_share(struct pass *p)
             break;
         start_again(p, placed);
         for (size_t i = 0; i < n; i++)
-            claim_less(p, without_place[i]);
+            claim_less(p, &claims, without_place[i]);
         claims_offer(&claims, &p->s->claims, true);
     }
     serve_single(p, &claims);

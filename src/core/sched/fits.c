@@ -160,14 +160,24 @@ static bool is_able(const struct sched_request *r, const struct sched_agent *age
     return agent->open && needs_fit(&r->needs, &agent->has) && !sched_is_blocked(r, agent);
 }
 
-/* Sets size->able to the number of agents of each size that have the cores and the memory that the request needs. */
-static void count_able(const struct agent_index *p, const struct sched_request *r)
+/* For a request that needs cores or memory: agents are looked at until those that have what it needs could hold it. */
+static bool could_hold_needs(const struct agent_index *p, const struct sched_request *r)
 {
+    int64_t all = 0;
     for (struct agent_size *size = p->sizes; size; size = size->next)
         size->able = 0;
-    for (const struct sched_agent *agent = p->by_id; agent; agent = agent->hh.next)
-        if (is_able(r, agent))
-            agent->size->able++;
+    for (const struct sched_agent *agent = p->by_id; agent; agent = agent->hh.next) {
+        int slots = agent->slots;
+        if (slots == 0 || !is_able(r, agent))
+            continue;
+        if (slots >= r->slots)
+            return true;
+        all += slots;
+        agent->size->able++;
+        if (!r->single_agent && r->slots % slots == 0 && agent->size->able >= (size_t)(r->slots / slots))
+            return true;
+    }
+    return !r->single_agent && p->allow_heterogeneous_fits && all >= r->slots;
 }
 
 static bool could_hold_without_slots(const struct agent_index *p, const struct sched_request *r)
@@ -183,13 +193,10 @@ static bool could_hold_without_slots(const struct agent_index *p, const struct s
 static size_t agents_that_count(const struct agent_index *in, const struct agent_size *size,
                                 const struct sched_request *r)
 {
-    if (!in)
-        return size->n;
-    return needs_any(&r->needs) ? size->able : size->n - count_blocked(in, r, has_size, &size->slots);
+    return in ? size->n - count_blocked(in, r, has_size, &size->slots) : size->n;
 }
 
-/* `in` is the index that holds the agents; count_able() was called if the request needs cores or memory. NULL: of the
- * agents, only their sizes are looked at. */
+/* `in` is the index that holds the agents. NULL: of the agents, only their sizes are looked at. */
 static bool could_hold(const struct agent_size *sizes, const struct agent_index *in, const struct sched_request *r,
                        bool any_sizes)
 {
@@ -210,7 +217,7 @@ bool agent_index_could_fit(const struct agent_index *p, const struct sched_reque
     if (r->slots == 0)
         return could_hold_without_slots(p, r);
     if (needs_any(&r->needs))
-        count_able(p, r);
+        return could_hold_needs(p, r);
     return could_hold(p->sizes, p, r, p->allow_heterogeneous_fits);
 }
 

@@ -27,6 +27,14 @@ void shape_set_add(struct shape_set *set, const struct sched_shape *shape)
         set->key[set->n++] = shape->key.fit;
 }
 
+bool group_could_fit(struct sched *s, struct sched_group *group)
+{
+    if (group->could_fit_at != s->agents.changes)
+        group->could_fit = agent_index_could_fit(&s->agents, group_any(group));
+    group->could_fit_at = s->agents.changes;
+    return group->could_fit;
+}
+
 struct room_count {
     struct sched *s;
     int most; /* the largest room on one agent */

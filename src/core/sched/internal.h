@@ -28,6 +28,10 @@ struct sched {
     /* in the last pass, cores or memory were kept for requests with slots until what holds them has ended */
     bool keeps_needs;
     uint64_t pass, room_counts;
+    /* With fair share: the most slots that could be free on one agent, and agents.changes when that was found (room.c)
+     */
+    int most_free;
+    uint64_t most_free_at;
     struct sched_share *share; /* memory for the shares of one placement */
     size_t agent_n, share_cap;
     struct claims_memory claims;
@@ -96,6 +100,9 @@ void pass_allocate(struct pass *p, struct sched_request *r, const struct sched_s
 void pass_grant(struct pass *p,
                 struct sched_request *r); /* the request is granted its slots although no agents were found for them */
 void pass_release(struct pass *p, struct sched_request *r);
+
+/* Does what agent_index_could_fit() does, and remembers the answer. */
+bool group_could_fit(struct sched *s, struct sched_group *group);
 
 /* Returns true if requests of the shape do not fit into what is free together with what is on its way out. False: they
  * may fit. */

@@ -23,9 +23,8 @@ int sched_job_compare(const struct sched_job *a, const struct sched_job *b)
 
 int sched_request_compare(const struct sched_request *a, const struct sched_request *b)
 {
-    COMPARE(a->priority, b->priority);
-    if (a->priority != 0) /* with fair share the priority is 0, and the queue has no order of its own */
-        COMPARE(a->job->queue_position, b->job->queue_position);
+    COMPARE(a->priority, b->priority); /* with fair share it is 0, and the queue has no order of its own */
+    COMPARE(a->position, b->position);
     COMPARE(a->job->submitted_us, b->job->submitted_us);
     COMPARE(a->request_us, b->request_us);
     return strcmp(a->allocation_id, b->allocation_id);

@@ -38,14 +38,12 @@ struct sched_shape {
     struct sched_requests pending;
     struct sched_request *first; /* of `pending` */
     size_t n;
-    bool fits_now,
-        counts; /* for fair share: fits_now: it fits now. counts: it fits now, or room for it could be made (room.h) */
+    struct sched_group *group;
     enum sched_allowed allowed;
     struct sched_moment lost; /* when the shape could be its quotas' own for the last time */
     /* The request at which the walk of the pass `at_in` has arrived. NULL: it has passed the last one. */
     struct sched_request *at;
     uint64_t at_in;
-    struct sched_group *group;
     struct sched_watch watch[SCHED_QUOTAS_MAX];
     RB_ENTRY(sched_shape) in_turn;
     LIST_ENTRY(sched_shape) in_group;
@@ -59,6 +57,13 @@ struct sched_group {
     struct sched_shapes allowed[SCHED_ALLOWED_NR]; /* the same by what their quotas allow, each by its first turn */
     uint64_t moves;                                /* how often `allowed` has changed */
     bool infeasible, too_large;                    /* what infeasible.c has found out in this pass */
+    /* With fair share, of this pass (room.c). fits_now: such requests fit now. counts: they fit now, or room for them
+     * could be made. */
+    bool fits_now, counts;
+    /* What was found out when the agents' index had changed so often (agent_index.changes): could_fit: agents could
+     * hold such a request (infeasible.c). could_have_room: room could be made for it, with fair share (room.c). */
+    uint64_t could_fit_at, could_have_room_at;
+    bool could_fit, could_have_room;
     LIST_ENTRY(sched_group) in_level;
     UT_hash_handle hh;
 };

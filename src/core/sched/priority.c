@@ -211,7 +211,7 @@ static size_t make_room(struct pass *p, const struct sched_request *r)
     size_t mark = agent_index_mark(&s->projection.agents);
     size_t n = TAILQ_EMPTY(&s->releasing) || p->releasing ? 0 : projection_fit(&s->projection, r, s->share);
     if (n == 0 &&
-        (!may_stop(p, r, p->next_victim) || !agent_index_could_fit(&s->agents, r) || pass_is_infeasible(p, r->shape)))
+        (!may_stop(p, r, p->next_victim) || !group_could_fit(s, r->shape->group) || pass_is_infeasible(p, r->shape)))
         return 0;
     if (n == 0)
         n = fit_after_stopping(p, r, &victims);
@@ -343,12 +343,12 @@ enum { GROUPS_LOOKED_AT = 64 };
 /* Returns the first request of the level that no set of agents can hold. The answer is the same for all requests of
  * a group, so one request of each group is looked at. To keep this cheap, at most GROUPS_LOOKED_AT groups are looked
  * at. */
-static const struct sched_request *first_stuck(const struct sched *s, const struct sched_level *l)
+static const struct sched_request *first_stuck(struct sched *s, const struct sched_level *l)
 {
     int looks = GROUPS_LOOKED_AT;
-    const struct sched_group *group;
+    struct sched_group *group;
     LIST_FOREACH(group, &l->groups, in_level) {
-        if (looks-- > 0 && !agent_index_could_fit(&s->agents, group_any(group)))
+        if (looks-- > 0 && !group_could_fit(s, group))
             return group_any(group);
     }
     return NULL;

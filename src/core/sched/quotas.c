@@ -85,6 +85,16 @@ void quotas_count(struct sched_ledger *l, struct sched_request *r, int by)
     l->gave_back = l->gave_back || by < 0;
 }
 
+void quotas_make_own(struct sched_ledger *l, struct sched_request *r)
+{
+    struct sched_quotas *q = r->job->quotas;
+    RB_REMOVE(sched_borrowers, &q->borrowers, r);
+    r->borrows = false;
+    for (size_t i = 0; i < q->n; i++)
+        q->quota[i]->owned += r->slots;
+    quotas_note_change(l, q);
+}
+
 static void count_planned(struct sched_quotas *q, int slots, bool borrows)
 {
     for (size_t i = 0; i < q->n; i++) {
@@ -153,10 +163,10 @@ void quotas_settle(struct sched_ledger *l)
     }
 }
 
-void quotas_plan(struct sched_ledger *l, struct sched_quotas *q, int slots, bool borrows)
+void quotas_plan(struct sched_ledger *l, struct sched_quotas *q, int slots, bool borrows, bool at_once)
 {
     count_planned(q, slots, borrows);
-    for (size_t i = 0; i < q->n; i++)
+    for (size_t i = 0; at_once && i < q->n; i++)
         settle(l, q->quota[i]);
 }
 

@@ -8,6 +8,7 @@
 
 #include <bsd/sys/queue.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "common/base/tree.h"
@@ -39,6 +40,31 @@ struct sched_member {
     LIST_ENTRY(sched_member) in_quota;
 };
 
+/* What fair share counts for a quota in one pass (shares.c): of the jobs whose claims it collects. */
+struct quota_claims {
+    uint64_t pass; /* the number of that pass */
+    /* how many slots these jobs may have together: as the quota's own, and in all; what they have */
+    int64_t own, limit, active;
+    int64_t left; /* what the present round may still offer them */
+    /* while shares grow: the weights and the number of the jobs whose shares do, and what the others have */
+    double weight, taken;
+    size_t growing;
+};
+
+/* The same for all jobs of one set of quotas. */
+struct set_claims {
+    uint64_t pass;
+    int64_t active, held, owned; /* held: what their claims are for and they have. owned: those that do not borrow */
+    double all_weight;           /* of these jobs, and how many they are */
+    size_t all;
+    double weight, taken;
+    size_t growing;
+    int64_t room; /* what the round may still offer them is not more than this */
+    bool full;    /* a quota has stopped their shares, at `rate` */
+    double rate;  /* the share for a weight of 1 */
+    struct sched_quotas *next;
+};
+
 /* The first three members are the caller's. When it has changed one, it calls sched_job_set() for the jobs concerned.
  */
 struct sched_quota {
@@ -56,6 +82,7 @@ struct sched_quota {
     LIST_HEAD(, sched_member) members;
     bool has_changed; /* the quota is in the ledger's list `changed`: own_left and limit_left may be out of date */
     LIST_ENTRY(sched_quota) in_changed;
+    struct quota_claims claims;
 };
 
 /* The quotas of a job, all of which it must keep to. Jobs with the same quotas have the same object. */
@@ -68,6 +95,7 @@ struct sched_quotas {
     struct sched_request *next;       /* where a walk over the borrowers is; NULL: there is no walk, or it has ended */
     LIST_ENTRY(sched_quotas) in_walk; /* while next is set */
     struct sched_member member[SCHED_QUOTAS_MAX];
+    struct set_claims claims;
 };
 
 /* What the schedulers of all pools know of quotas. */
@@ -91,13 +119,15 @@ void quotas_count(struct sched_ledger *l, struct sched_request *r, int by);
 /* Has to be called when the caller may have changed the numbers of these quotas. */
 void quotas_note_change(struct sched_ledger *l, const struct sched_quotas *q);
 /* Returns the next request that borrows and need not any more, in the order of turns over all pools; NULL: there is
- * none left. `begin` begins the walk. The caller makes it its quotas' own before the next call. */
+ * none left. `begin` begins the walk. The caller calls quotas_make_own() before the next call. */
 struct sched_request *quotas_next_to_own(struct sched_ledger *l, bool begin);
+/* The request, which borrows, counts as its quotas' own from now on. */
+void quotas_make_own(struct sched_ledger *l, struct sched_request *r);
 /* Finds what the quotas that have changed allow the requests that wait. Each pass begins with this call. */
 void quotas_settle(struct sched_ledger *l);
-/* Counts what a pass plans for the request whose turn it is, and finds at once what the quotas allow other requests
- * from then on. */
-void quotas_plan(struct sched_ledger *l, struct sched_quotas *q, int slots, bool borrows);
+/* Counts what a pass plans for the request whose turn it is. at_once: what the quotas allow other requests from then on
+ * is found at once. */
+void quotas_plan(struct sched_ledger *l, struct sched_quotas *q, int slots, bool borrows, bool at_once);
 /* Takes back what quotas_plan() has counted. Waiting requests see the change after the next quotas_settle(); by then
  * quotas_count() has as a rule counted the same slots for good. */
 void quotas_forget(struct sched_ledger *l, struct sched_quotas *q, int slots, bool borrows);

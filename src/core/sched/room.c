@@ -13,21 +13,22 @@ static bool would_have_needs(const struct sched_request *r, const struct sched_a
     return needs_fit(&r->needs, &left);
 }
 
-/* Returns the largest number of free slots on one agent if everything that can be preempted were gone. Sets size->whole
- * to the number of agents of each size that would be idle then. Agents that would not have the cores and the memory of
- * the request do not count. */
-static int count_what_could_be_free(struct sched *s, const struct sched_request *r)
+/* Sets s->most_free to the largest number of free slots on one agent if everything that can be preempted were gone, and
+ * size->whole to the number of agents of each size that would be idle then. */
+static void count_what_could_be_free(struct sched *s)
 {
-    int most = 0;
+    if (s->most_free_at == s->agents.changes)
+        return;
+    s->most_free_at = s->agents.changes;
+    s->most_free = 0;
     for (struct agent_size *size = s->agents.sizes; size; size = size->next)
         size->whole = 0;
     for (const struct sched_agent *agent = s->agents.by_id; agent; agent = agent->hh.next) {
-        if (!agent->open || sched_is_blocked(r, agent) || !would_have_needs(r, agent))
+        if (!agent->open)
             continue;
-        most = agent->slots - agent->fixed > most ? agent->slots - agent->fixed : most;
+        s->most_free = agent->slots - agent->fixed > s->most_free ? agent->slots - agent->fixed : s->most_free;
         agent->size->whole += agent->fixed == 0;
     }
-    return most;
 }
 
 /* Returns true if room for the request can be made on one agent only. That is so where gangs may take agents of several
@@ -37,9 +38,10 @@ static bool needs_one_agent(const struct sched *s, const struct sched_request *r
     return r->single_agent || s->opts.allow_heterogeneous_fits;
 }
 
-static bool would_fit(const struct sched *s, const struct sched_request *r, int most)
+static bool would_fit(struct sched *s, const struct sched_request *r)
 {
-    if (r->slots <= most)
+    count_what_could_be_free(s);
+    if (r->slots <= s->most_free)
         return true;
     if (needs_one_agent(s, r))
         return false;
@@ -55,35 +57,44 @@ static bool looks_at_agents(const struct sched_request *r)
     return r->blocked_n > 0 || needs_any(&r->needs);
 }
 
-/* *most is what count_what_could_be_free() says, which is the same for all groups to which all agents are alike; -1: it
- * has not been counted yet. */
-static void find_whether_group_counts(struct sched *s, const struct sched_group *group, int *most)
+/* Answers the same for one request alone. Agents are looked at until the answer is known. */
+static bool would_fit_on_its_agents(struct sched *s, const struct sched_request *r)
 {
-    const struct sched_request *any = group_any(group);
-    bool fits_now = agent_index_fit(&s->agents, any, s->share) > 0, counts = fits_now;
-    struct sched_shape *shape;
-    if (!counts && agent_index_could_fit(&s->agents, any)) {
-        bool any_slot_will_do = any->slots == 1 && !needs_any(&any->needs);
-        if (!any_slot_will_do && (*most < 0 || looks_at_agents(any)))
-            *most = count_what_could_be_free(s, any);
-        counts = any_slot_will_do || would_fit(s, any, *most);
+    for (struct agent_size *size = s->agents.sizes; size; size = size->next)
+        size->able = 0;
+    for (const struct sched_agent *agent = s->agents.by_id; agent; agent = agent->hh.next) {
+        int slots = agent->slots;
+        bool alone = slots - agent->fixed >= r->slots,
+             as_part = agent->fixed == 0 && slots > 0 && r->slots % slots == 0 && !needs_one_agent(s, r);
+        if (!agent->open || !(alone || as_part) || !would_have_needs(r, agent) || sched_is_blocked(r, agent))
+            continue;
+        if (alone || ++agent->size->able >= (size_t)(r->slots / slots))
+            return true;
     }
-    LIST_FOREACH(shape, &group->shapes, in_group) {
-        bool allowed = shape->allowed != NOT_ALLOWED;
-        shape->fits_now = allowed && fits_now;
-        shape->counts = allowed && counts;
-    }
+    return false;
 }
 
-/* All groups to which all agents are alike share one count; each other group has a count of its own. */
+/* Returns whether such a request would have a place if everything that can be preempted were gone. */
+static bool could_have_room(struct sched *s, struct sched_group *group)
+{
+    const struct sched_request *any = group_any(group);
+    if (any->slots == 1 && !needs_any(&any->needs))
+        return group_could_fit(s, group); /* any slot will do */
+    if (!looks_at_agents(any))
+        return would_fit(s, any);
+    if (group->could_have_room_at != s->agents.changes)
+        group->could_have_room = would_fit_on_its_agents(s, any);
+    group->could_have_room_at = s->agents.changes;
+    return group->could_have_room;
+}
+
 void room_find_who_counts(struct sched *s)
 {
-    const struct sched_group *group;
-    int most = -1;
-    for (int apart = 0; apart < 2; apart++)
-        LIST_FOREACH(group, &s->with_slots[0].groups, in_level)
-            if (looks_at_agents(group_any(group)) == apart)
-                find_whether_group_counts(s, group, &most);
+    struct sched_group *group;
+    LIST_FOREACH(group, &s->with_slots[0].groups, in_level) {
+        group->fits_now = agent_index_fit(&s->agents, group_any(group), s->share) > 0;
+        group->counts = group->fits_now || could_have_room(s, group);
+    }
 }
 
 /* ---- which agents ------------------------------------------------------------------------------------------------ */

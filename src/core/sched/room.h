@@ -7,9 +7,18 @@
 
 #include "core/sched/internal.h"
 
-/* Sets `counts` of each shape of waiting requests: whether such a request would have a place if everything that can be
- * preempted were gone. */
+/* Sets `fits_now` and `counts` of each group of waiting requests: whether such a request has a place, and whether it
+ * would have one if everything that can be preempted were gone. */
 void room_find_who_counts(struct sched *s);
+/* Returns what has been found out so, for a shape. A request that its quotas do not allow does not count. */
+static inline bool shape_fits_now(const struct sched_shape *shape)
+{
+    return shape->allowed != NOT_ALLOWED && shape->group->fits_now;
+}
+static inline bool shape_counts(const struct sched_shape *shape)
+{
+    return shape->allowed != NOT_ALLOWED && shape->group->counts;
+}
 /* Chooses the agents on which the least has to be stopped, releases the requests there, and leaves the gang's shares in
  * s->share. 0: stopping requests does not help. The caller must have given back in the index what is on its way out and
  * what was released in this pass. */

@@ -77,9 +77,11 @@ void sched_agent_join(struct sched *s, struct sched_agent *agent)
 static void count_held(const struct sched_request *r, const struct sched_share *share, int by)
 {
     share->agent->held += (size_t)by;
+    if (r->preemptible && r->slots > 0)
+        return;
     share->agent->fixed += r->preemptible ? 0 : by * share->slots;
-    if (needs_any(&r->needs) && (!r->preemptible || r->slots == 0))
-        needs_add(&share->agent->fixed_needs, &r->needs, by);
+    needs_add(&share->agent->fixed_needs, &r->needs, by);
+    r->sched->agents.changes++;
 }
 
 static void forget_shares(struct sched *s, struct sched_request *r, const struct sched_agent *agent)
@@ -125,12 +127,13 @@ struct sched_level *sched_level_of(struct sched *s, const struct sched_request *
     return r->slots > 0 ? &s->with_slots[priority] : &s->without[priority];
 }
 
-/* Sets the priority of a request. Only a waiting request ages: a running request keeps the priority with which it was
- * placed. */
+/* Sets the priority and the position of a request. Only a waiting request ages: a running request keeps the priority
+ * with which it was placed. */
 static void set_priority(struct sched *s, struct sched_request *r, int aged_by)
 {
     int priority = r->job->priority - aged_by;
     r->priority = !s->policy->has_queue ? 0 : priority < SCHED_PRIORITY_MIN ? SCHED_PRIORITY_MIN : priority;
+    r->position = s->policy->has_queue ? r->job->queue_position : r->job->submitted_us;
     bool grows = s->opts.aging_us > 0 && r->priority > SCHED_PRIORITY_MIN && r->state == SCHED_PENDING;
     r->promote_us = grows ? r->request_us + (aged_by + 1) * s->opts.aging_us : 0;
 }
@@ -150,6 +153,8 @@ static void count_in_job(struct sched_request *r, int by)
     }
     if (r->state == SCHED_RELEASING && r->preemptible)
         job->leaving += by * r->slots;
+    if (!r->borrows && (r->state == SCHED_ALLOCATED || (r->state == SCHED_RELEASING && r->preemptible)))
+        job->owned += by * r->slots;
     if (r->state != SCHED_PENDING || r->slots == 0)
         return;
     job->waiting_n += (size_t)by;
@@ -372,7 +377,7 @@ void pass_plan_quotas(struct pass *p, const struct sched_request *r)
     }
     p->planned[p->planned_n++] = (struct planned){r->job->quotas, r->slots, borrows};
     p->s->ledger->now.turn = r;
-    quotas_plan(p->s->ledger, r->job->quotas, r->slots, borrows);
+    quotas_plan(p->s->ledger, r->job->quotas, r->slots, borrows, p->s->policy->has_queue);
 }
 
 void pass_forget_quotas(struct pass *p)
@@ -427,9 +432,14 @@ static void own_what_may_be_own(struct sched *s)
 {
     struct sched_request *r;
     for (bool begin = true; (r = quotas_next_to_own(s->ledger, begin)); begin = false) {
-        unindex_request(r->sched, r);
-        r->borrows = false;
-        index_request(r->sched, r);
+        struct sched_level *before = sched_level_of(r->sched, r, sched_rank(r));
+        quotas_make_own(s->ledger, r);
+        struct sched_level *now = sched_level_of(r->sched, r, sched_rank(r));
+        r->job->owned += r->slots;
+        if (now == before)
+            continue;
+        level_remove(before, r);
+        level_add(now, r);
     }
 }
 

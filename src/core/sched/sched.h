@@ -93,6 +93,7 @@ struct sched_job {
     /* the job's place in the order of jobs (job_order.h) */
     RB_ENTRY(sched_job) node;
     TAILQ_ENTRY(sched_job) in_order;
+    int owned; /* the part of `active` and `leaving` that is not borrowed */
     /* the slots that the pass with the number stopped_in took from the job for gangs of others */
     int stopped;
     uint64_t stopped_in, no_place_in; /* no_place_in: the number of the pass that found no place for the job's gangs */
@@ -122,21 +123,24 @@ struct sched_request {
     size_t blocked_n;
     /* the cores and the memory that each of its shares has: it has one container on each agent */
     struct sched_needs needs;
-    /* the members from here on are used by the scheduler only */
+    /* The members from here on are used by the scheduler only. The first of them are all that comparing two turns
+     * reads, as a rule. */
+    RB_ENTRY(sched_request) turn;
+    int priority; /* the priority of the job, made better by aging */
     enum sched_state state;
-    bool backfilled; /* the request was placed while a more important one waited */
+    int64_t position; /* the queue_position of the job; with fair share its submitted_us */
+    bool backfilled;  /* the request was placed while a more important one waited */
     /* borrows: it has its slots beyond what is its quotas' own. would_borrow: so it will, if it is placed */
     bool borrows, would_borrow;
     struct sched *sched;
     uint64_t hash;
-    int priority; /* the priority of the job, made better by aging */
     struct sched_shape *shape;
     struct sched_share *share; /* what the request holds on each agent */
     size_t share_n;
     uint64_t released_in; /* number of the pass that last wanted it released */
     uint64_t granted_in;  /* number of the pass that last granted it slots without finding agents for them */
     int64_t promote_us;   /* the time at which aging gives it the next better priority; 0: never */
-    RB_ENTRY(sched_request) turn, in_job, in_promotions, in_borrowers;
+    RB_ENTRY(sched_request) in_job, in_promotions, in_borrowers;
     TAILQ_ENTRY(sched_request) in_releasing;
 };
 
