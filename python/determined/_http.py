@@ -53,11 +53,16 @@ WARN_FROM_ATTEMPT = 3
 
 
 class _Broken(Exception):
-    """The connection failed; ``sent`` tells whether the master may have seen the request."""
+    """The connection failed.
 
-    def __init__(self, cause: Exception, sent: bool) -> None:
+    ``sent`` tells whether the master may have seen the request. ``idle`` tells that a kept connection has ended without
+    one byte of answer: most probably the master had closed it before, so that the request is sent again at once.
+    """
+
+    def __init__(self, cause: Exception, sent: bool, *, idle: bool = False) -> None:
         super().__init__(str(cause) or type(cause).__name__)
         self.sent = sent
+        self.idle = idle
 
 
 _PARTIAL_CHAIN = 0x80000  # ssl.VERIFY_X509_PARTIAL_CHAIN, which has a name since Python 3.10
@@ -263,11 +268,12 @@ class Session:
             if attempt > 0:
                 self._closed.wait(self._retry.pause_s(attempt - 1))
             try:
-                status, answer = self._exchange(method, path, payload, timeout_s)
+                status, answer, seen = self._exchange(method, path, payload, timeout_s)
             except _Broken as e:
                 maybe_done = maybe_done or e.sent
                 cause = e
             else:
+                maybe_done = maybe_done or seen
                 if status < 400:
                     return _decode(method, url, status, answer)
                 if status not in NOT_NOW:
@@ -340,16 +346,24 @@ class Session:
                     connection.sock.shutdown(socket.SHUT_RDWR)
             connection.close()
 
-    def _exchange(self, method: str, path: str, payload: Optional[bytes], timeout_s: float) -> Tuple[int, bytes]:
-        """Send once, on the thread's kept connection or, if the master has closed that meanwhile, on a new one."""
-        kept = getattr(self._local, "connection", None)
+    def _exchange(self, method: str, path: str, payload: Optional[bytes], timeout_s: float) -> Tuple[int, bytes, bool]:
+        """Send once, on the thread's kept connection or, if the master has closed that meanwhile, on a new one.
+
+        The last value tells whether the master may have seen the request on the kept one, before it was killed.
+        """
+        kept, seen = getattr(self._local, "connection", None), False
         if kept is not None and kept.sock is not None:
             try:
-                return self._exchange_on(kept, method, path, payload, timeout_s)
+                return (*self._exchange_on(kept, method, path, payload, timeout_s), False)
             except _Broken as e:
-                if e.sent or self._closed.is_set():
+                if (e.sent and not e.idle) or self._closed.is_set():
                     raise
-        return self._exchange_on(self._connect(timeout_s), method, path, payload, timeout_s)
+                seen = e.sent
+        try:
+            return (*self._exchange_on(self._connect(timeout_s), method, path, payload, timeout_s), seen)
+        except _Broken as e:
+            e.sent = e.sent or seen
+            raise
 
     def _exchange_on(
         self, connection: http.client.HTTPConnection, method: str, path: str, payload: Optional[bytes], timeout_s: float
@@ -367,9 +381,8 @@ class Session:
             response = connection.getresponse()
             return response.status, response.read()
         except http.client.RemoteDisconnected as e:
-            # A kept connection that ends without one byte of answer was closed while idle: nobody saw the request.
             self._drop(connection)
-            raise _Broken(e, sent and fresh) from e
+            raise _Broken(e, sent, idle=not fresh) from e
         except ssl.SSLCertVerificationError as e:
             # Asking again does not make a certificate right.
             self._drop(connection)

@@ -91,7 +91,11 @@ def test_session__sends_its_token(master):
         session.request("GET", "/api/v1/me")
 
 
-def test_session__says_when_a_refused_request_may_have_been_carried_out_before(master, session):
+@pytest.mark.parametrize("kept", [False, True])
+def test_session__says_when_a_refused_request_may_have_been_carried_out_before(master, session, kept):
+    """Also on a kept connection: it ends without an answer when the master is killed, and not only while it is idle."""
+    if kept:
+        session.request("GET", "/api/v1/me")
     master.faults["GetMe"] = ["lose", 400]
     with pytest.raises(errors.BadRequest) as e:
         session.request("GET", "/api/v1/me")
