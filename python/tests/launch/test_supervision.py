@@ -331,7 +331,12 @@ PID_SERVER_CASES = [
     ([], 2, "exit 0", 77),
     (["-e", "SIGTERM"], 1, "CLIENT true; exec sleep 600", 241),
     # The command itself ends at the signal: it is not killed before.
-    (["--on-exit", "SIGTERM", "--signal-children", "--grace-period", "600"], 1, "trap 'exit 6' TERM; CLIENT true; sleep 600", 6),
+    (
+        ["--on-exit", "SIGTERM", "--signal-children", "--grace-period", "600"],
+        1,
+        "trap 'exit 6' TERM; CLIENT true; sleep 600",
+        6,
+    ),
 ]
 
 
