@@ -15,15 +15,10 @@ static size_t count(char *const *list)
     return n;
 }
 
-static size_t name_length(const char *entry)
-{
-    return strcspn(entry, "=");
-}
-
 /* The value of the variable that `entry` begins with the name of; NULL if the list has none. */
 static const char *value_of(char *const *list, const char *entry)
 {
-    size_t n = name_length(entry);
+    size_t n = strcspn(entry, "=");
     for (; *list; list++)
         if (strncmp(*list, entry, n) == 0 && (*list)[n] == '=')
             return *list + n + 1;
@@ -66,7 +61,7 @@ static char *resolve(char *const *image, char *entry, struct arena *a)
     if (!*value && before > 0 && at[-1] == ':')
         before--;
     char *ret = arena_printf(a, "%.*s%s%s", before, entry, value, rest);
-    return ret[name_length(ret) + 1] ? ret : NULL;
+    return ret[strcspn(ret, "=") + 1] ? ret : NULL;
 }
 
 char **image_environment(char *const *image, char *const *order, struct arena *a)

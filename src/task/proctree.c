@@ -8,9 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/arena.h"
 #include "common/base/cleanup.h"
 #include "common/base/must.h"
 #include "common/base/strbuf.h"
+#include "common/system/mountinfo.h"
 #include "common/system/procstat.h"
 
 struct process {
@@ -116,33 +118,43 @@ static bool has_entry(const struct strbuf *environment, const char *mark)
     return false;
 }
 
-/* Whether a line of mountinfo shows the directory run_dir mounted at /run/determined: "<id> <parent> <device> <path
- * within its file system> <mount point> …". The path within the file system ends as run_dir does; two names of it are
- * enough, because one of them is the container's id. */
-static bool is_mounted(const char *mountinfo, const char *run_dir)
+/* Whether a directory whose path within its file system ends in `tail` is mounted at /run/determined. */
+static bool is_mounted(const char *mountinfo, const char *tail)
 {
-    char line[4096];
-    size_t n = strlen(run_dir);
-    const char *tail = memrchr(run_dir, '/', n);
-    while (tail && tail > run_dir && *--tail != '/')
-        ;
-    n = (size_t)snprintf(line, sizeof(line), "%s /run/determined ", tail ? tail : run_dir);
-    return n < sizeof(line) && strstr(mountinfo, line);
+    struct mountinfo_line m;
+    size_t tail_n = strlen(tail), n;
+    while (mountinfo_next(&mountinfo, &m))
+        if (strcmp(m.at, "/run/determined") == 0 && (n = strlen(m.root)) >= tail_n &&
+            strcmp(m.root + n - tail_n, tail) == 0)
+            return true;
+    return false;
 }
 
-static bool is_marked(pid_t pid, const char *mark, const char *run_dir, struct strbuf *scratch)
+/* The last two names of run_dir as mountinfo writes them. They are enough, because one of them is the container's id.
+ */
+static const char *tail_of(const char *run_dir, struct arena *a)
+{
+    const char *tail = strrchr(run_dir, '/');
+    while (tail && tail > run_dir && *--tail != '/')
+        ;
+    return mountinfo_path(tail ? tail : run_dir, a);
+}
+
+static bool is_marked(pid_t pid, const char *mark, const char *tail, struct strbuf *scratch)
 {
     if (mark && read_proc(pid, "environ", scratch) == 0 && has_entry(scratch, mark))
         return true;
-    return run_dir && read_proc(pid, "mountinfo", scratch) == 0 && is_mounted(scratch->s, run_dir);
+    return tail && read_proc(pid, "mountinfo", scratch) == 0 && is_mounted(strbuf_str(scratch), tail);
 }
 
 int proctree_kill_marked(const char *mark, const char *run_dir)
 {
     struct process_list l = list_processes();
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    cleanup_arena struct arena a = ARENA_INIT;
+    const char *tail = run_dir ? tail_of(run_dir, &a) : NULL;
     for (size_t i = 0; i < l.n; i++)
-        l.item[i].wanted = l.item[i].stat.pid != getpid() && is_marked(l.item[i].stat.pid, mark, run_dir, &text);
+        l.item[i].wanted = l.item[i].stat.pid != getpid() && is_marked(l.item[i].stat.pid, mark, tail, &text);
     int n = kill_wanted(&l);
     free(l.item);
     return n;

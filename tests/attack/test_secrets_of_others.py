@@ -7,7 +7,7 @@ import uuid
 
 import pytest
 from support import object_stores
-from support.cluster import CONTRACT, PASSWORD, ROOT, Cluster, client_hash, wait_for
+from support.cluster import CONTRACT, PASSWORD, ROOT, Cluster, client_hash, error_of, wait_for
 
 ACCESS, SECRET, WORD, TOKEN = "AKIASECRET00", "storage-secret-1", "registry-secret-2", "data-secret-3"
 SECRETS = (ACCESS, SECRET, WORD, TOKEN)
@@ -26,11 +26,6 @@ SPELLINGS = {
     "that begins with null": lambda whole: json.dumps({**whole, "checkpoint_storage": None}).replace(
         '"checkpoint_storage": null', f'"checkpoint_storage": {{type: s3, bucket: b, access_key: null-{ACCESS}, secret_key: {SECRET}}}'),
 }
-
-
-def error(reply, status=400):
-    assert reply.status == status, reply
-    return reply.json["error"]["error"]
 
 
 def found(reply):
@@ -164,11 +159,11 @@ def test_stars_that_are_sent_back(world, part):
     """A user may copy another user's configuration and send it. The stars in it would then be stored as the secret."""
     shown = world.c.get(f"/api/v1/experiments/{world.x}", token=world.bob).json["config"]
     config = world.c.experiment_config(**{part: shown[part]})
-    words = error(world.c.post("/api/v1/experiments", {"config": json.dumps(config)}, token=world.bob))
+    words = error_of(world.c.post("/api/v1/experiments", {"config": json.dumps(config)}, token=world.bob), 400)
     assert "is ********, which stands for a secret that is not shown" in words and part in words
     shown[part].pop("access_key", None)  # without this key only the mistake about the stars is left to report
-    assert "which stands for a secret" in error(world.c.post("/api/v1/templates/stars", {"name": "stars", "config": {part: shown[part]}},
-                                                             token=world.bob))
+    assert "which stands for a secret" in error_of(world.c.post("/api/v1/templates/stars", {"name": "stars", "config": {part: shown[part]}},
+                                                                token=world.bob), 400)
 
 
 STAYS = ["python3", "-c", "import os, pathlib, time; p = pathlib.Path(os.environ['TOLD']); "

@@ -12,6 +12,13 @@ const signIn = async (page, name, password) => {
   await page.getByRole("button", { name: "Sign in" }).click();
 };
 
+/** As if the page's tab were shown or hidden. */
+const showTab = (page, visible) => page.evaluate((now) => {
+  Object.defineProperty(document, "hidden", { configurable: true, get: () => !now });
+  Object.defineProperty(document, "visibilityState", { configurable: true, get: () => (now ? "visible" : "hidden") });
+  document.dispatchEvent(new Event("visibilitychange", { bubbles: true }));
+}, visible);
+
 const COMPLETE = /"complete": ?true/;
 
 const scenarios = {
@@ -217,6 +224,34 @@ const scenarios = {
     return { before, levels };
   },
 
+  /** The page is hidden while a search goes on that has found its first line: seen again, it finds the others, too. */
+  async interrupted_search(page, { url, at, text }) {
+    await page.addInitScript(() => {
+      const send = window.fetch;
+      window.fetch = async (address, options) => {
+        const reply = await send(address, options);
+        if (window.hits || !String(address).includes("searchText=")) return reply;
+        const lines = (await reply.text()).trim().split("\n");
+        window.hits = lines.length;
+        // The first line has come, the others come when nobody waits for them any more.
+        const body = new ReadableStream({ start(stream) {
+          stream.enqueue(new TextEncoder().encode(`${lines[0]}\n`));
+          options.signal.addEventListener("abort", () => stream.error(options.signal.reason));
+        } });
+        return new Response(body, { status: reply.status, headers: reply.headers });
+      };
+    });
+    await page.goto(url + at);
+    await page.locator(".entry").first().waitFor();
+    await page.getByLabel("Search the log").fill(text);
+    await page.getByText("1 line", { exact: true }).waitFor();
+    await showTab(page, false);
+    await showTab(page, true);
+    const hits = await page.evaluate(() => window.hits);
+    await page.getByText(`${hits} lines`, { exact: true }).waitFor();
+    return { hits };
+  },
+
   async trial(page, { url, at }) {
     await page.goto(url + at);
     await page.locator(".chart canvas").first().waitFor();
@@ -327,11 +362,6 @@ const scenarios = {
     page.on("request", (request) => request.url().includes("/api/v1/") && asked++);
     await page.goto(`${url}cluster`);
     await page.locator(".agent").first().waitFor();
-    const show = (visible) => page.evaluate((now) => {
-      Object.defineProperty(document, "hidden", { configurable: true, get: () => !now });
-      Object.defineProperty(document, "visibilityState", { configurable: true, get: () => (now ? "visible" : "hidden") });
-      document.dispatchEvent(new Event("visibilitychange", { bubbles: true }));
-    }, visible);
     // A minute; longer if the master answers late, since the page asks anew some time after an answer.
     const during = async (enough) => {
       asked = 0;
@@ -339,12 +369,28 @@ const scenarios = {
       return asked;
     };
     const visible = await during(2);
-    await show(false);
+    await showTab(page, false);
     await page.clock.runFor(5000);
     const hidden = await during(0);
-    await show(true);
+    await showTab(page, true);
     const again = await during(2);
     return { visible, hidden, again };
+  },
+
+  /** A page whose script cannot be had says so, asks for it no more by itself, and is there once it is loaded again. */
+  async not_loaded(page, { url, path, script, heading }) {
+    let asked = 0;
+    await page.route(script, (route) => { asked++; return route.abort("failed"); });
+    await page.goto(url + path);
+    await page.getByRole("heading", { name: "Not loaded" }).waitFor();
+    const before = asked;
+    // The frame is drawn anew with each change of the address.
+    for (let i = 0; i < 5; i++) await page.evaluate((n) => new Promise((drawn) => { history.replaceState(null, "", `${location.pathname}?n=${n}`); dispatchEvent(new Event("det:address")); requestAnimationFrame(() => setTimeout(drawn)); }), i);
+    const after = asked;
+    await page.unroute(script);
+    await page.getByRole("button", { name: "Load again" }).click();
+    await page.getByRole("heading", { level: 1, name: heading }).waitFor();
+    return { before, after };
   },
 
   /** A session that ends while somebody types is signed in again in place. */
@@ -389,6 +435,9 @@ const scenarios = {
     const second = await page.evaluate(() => document.activeElement.textContent);
     await page.keyboard.press("Enter");
     await page.waitForURL("**/det/experiments/*");
+    // The list is drawn of what was read before.
+    await page.goBack();
+    await page.locator(".line a", { hasText: second }).first().waitFor();
     return { first, second, third };
   },
 
@@ -440,7 +489,7 @@ const scenarios = {
   },
 
   /** A condition and a column are chosen, kept as a view, and come back by it. */
-  async views(page, { url, at, view }) {
+  async views(page, { url, at, view, refusal }) {
     await page.goto(url + at);
     await page.getByRole("button", { name: "Filter" }).click();
     await page.getByLabel("Column 1").selectOption("hp.lr");
@@ -457,15 +506,28 @@ const scenarios = {
     await page.getByRole("button", { name: "Views" }).click();
     await page.getByRole("menuitem", { name: "Save this view" }).click();
     await page.getByLabel("Name", { exact: true }).fill(view);
+    // A view that the master refuses to keep is not said to be saved, and what was typed stays.
+    const setting = "**/api/v1/users/setting";
+    await page.route(setting, (route) => (route.request().method() === "POST" ? route.fulfill({ status: 400, json: { error: { error: refusal } } }) : route.continue()));
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText(refusal).waitFor();
+    const early = [await page.getByText("is saved").count()];
+    await page.unroute(setting);
+    // Nor one that the master has not kept yet.
+    await page.route(setting, async (route) => {
+      if (route.request().method() === "POST") early.push(await page.getByText("is saved").count());
+      await route.continue();
+    });
     await page.getByRole("button", { name: "Save" }).click();
     await page.getByText("is saved").waitFor();
+    await page.unroute(setting);
     const address = page.url();
     await page.goto(url + at);
     await page.getByRole("button", { name: "Views" }).click();
     await page.getByRole("menuitem", { name: view }).click();
     await page.waitForURL(address);
     await page.getByText(/^1 experiment$/).waitFor();
-    return { cells };
+    return { cells, early };
   },
 
   /** Starts a notebook, sees its log, opens its address, kills it. */
@@ -576,6 +638,25 @@ const scenarios = {
     await page.locator(".scatters circle").first().click();
     await page.waitForURL("**/trials/*");
     return { lines, axes, plots, fields, keys };
+  },
+
+  /** The list of metrics that cannot be read says so, is read again, and gets what a trial reports later. */
+  async later_metrics(page, { url, at, trial, refusal }) {
+    let asked = 0;
+    await page.route("**/metrics-stream/metric-names**", (route) => (asked++ ? route.continue() : route.fulfill({ status: 400, json: { error: { error: refusal } } })));
+    await page.goto(`${url}${at}/hyperparameters?view=curves`);
+    await page.getByText(`The list could not be read: ${refusal}`).waitFor();
+    const metric = page.getByLabel("Metric", { exact: true });
+    await metric.locator("option", { hasText: "training.early" }).waitFor({ state: "attached" });
+    const alerts = await page.getByRole("alert").count();
+    const [cookie] = await page.context().cookies();
+    await page.context().request.post(new URL(`../api/v1/trials/${trial}/metrics`, url).href, {
+      headers: { Authorization: `Bearer ${cookie.value}` },
+      data: { group: "training", metrics: { trialId: trial, trialRunId: 1, stepsCompleted: 800, metrics: { avgMetrics: { late: 1 } } } },
+    });
+    await metric.selectOption("training.late");
+    await page.locator("figure[aria-label^='late of'] canvas").waitFor();
+    return { alerts, options: await texts(metric.locator("option")) };
   },
 
   /** The learning curves of 1,000 trials: the reply is made here, so that the drawing is what is tried. */
@@ -1024,6 +1105,10 @@ const scenarios = {
     await page.goto(url + at);
     await page.getByRole("link", { name: `Versions ${total.toLocaleString("en")}` }).waitFor();
     await row(page, `version ${total} of many`).waitFor();
+    await page.getByRole("link", { name: "Notes" }).click();
+    await page.getByRole("button", { name: "Edit" }).nth(1).waitFor();
+    await page.getByRole("link", { name: /^Versions/ }).click();
+    await row(page, `version ${total} of many`).waitFor();
     await page.locator(".scroller").evaluate((element) => { element.scrollTop = element.scrollHeight; });
     await row(page, "version 1 of many").waitFor();
     return { inDocument: await page.locator(".line").count() };
@@ -1048,11 +1133,18 @@ const scenarios = {
     await page.reload();
     await page.locator(".sheet tbody tr").first().waitFor();
     const kept = await read();
+    // Two refusals: the second request is sent when the answer to the first has been drawn.
+    let refused = 0;
+    const again = `**/api/v1/trials/${other}/environments*`;
+    await page.route(again, (route) => { refused++; return route.fulfill({ status: 400, json: { error: { error: "no environments now" } } }); });
+    while (refused < 2) await page.evaluate(() => new Promise((drawn) => { document.dispatchEvent(new Event("visibilitychange", { bubbles: true })); requestAnimationFrame(drawn); }));
+    const stays = await read();
+    await page.unroute(again);
     await page.getByLabel("Difference to trial").fill(String(same));
     await page.getByText("Both ran in the same environment").waitFor();
     await page.getByLabel("Difference to trial").fill("999999");
-    await page.getByText("trial '999999' not found").or(page.getByText("trial 999999 not found")).waitFor();
-    return { facts, differences, kept };
+    await page.getByText("trial '999999' not found").waitFor();
+    return { facts, differences, kept, stays };
   },
 
   /** What is typed in the moment when a field appears stays: no effect of the page has run by then. */

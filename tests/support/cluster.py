@@ -90,9 +90,12 @@ class Reply:
 
 
 def error_of(reply, status=None):
-    """Returns the sentence of a refusal. status None: any status of 400 to 499 is expected."""
+    """Returns the sentence of a refusal, as docs/spec/wire.md has it for a route, for a stream and for a raw route. status None: any status of
+    400 to 499 is expected."""
     assert reply.status == status if status else 400 <= reply.status < 500, reply
-    return reply.json["error"]["error"]
+    error = reply.json.get("error", reply.json)
+    assert set(error) in ({"code", "reason", "error"}, {"grpcCode", "httpCode", "httpStatus", "message", "details"}, {"message"}), reply
+    return error.get("error") or error["message"]
 
 
 class Cluster:

@@ -161,8 +161,9 @@ def test_many_experiments_are_archived_and_that_is_taken_back(world, see):
 
 
 def test_a_filter_and_columns_are_kept_as_a_view(world, see):
-    cells = see("views", at=f"projects/{world.ids['project']}", view="rate <b>1.2</b>")["cells"]
-    assert "baseline" in "".join(cells) and "1.2" in cells
+    found = see("views", at=f"projects/{world.ids['project']}", view="rate <b>1.2</b>", refusal="no setting is kept now")
+    assert "baseline" in "".join(found["cells"]) and "1.2" in found["cells"]
+    assert found["early"] == [0, 0], "a view is saved once the master has kept it"
 
 
 def test_the_list_asks_for_no_configurations(world):
@@ -188,6 +189,11 @@ def test_the_chart_of_a_running_experiment_goes_on(world, see):
 def test_the_log_of_a_running_trial_is_followed_and_searched(world, see):
     found = see("live_log", at=f"experiments/{world.ids['live']}/trials/{world.ids['trial']}/logs")
     assert found["levels"] > 0
+
+
+def test_a_search_of_a_log_that_was_interrupted_finds_the_older_lines(world, see):
+    i = world.ids
+    assert see("interrupted_search", at=f"experiments/{i['done']}/trials/{i['done_trial']}/logs", text="step")["hits"] > 10
 
 
 def test_a_trial_has_a_chart_for_each_metric(world, see):
@@ -251,6 +257,14 @@ def test_a_search_is_drawn_in_four_ways(world, see):
     found = see("search", at=f"experiments/{world.ids['live']}/hyperparameters")
     assert found["lines"] == 4 and found["axes"] == ["depth", "lr", "optimizer", "loss"] and sorted(found["plots"]) == ["depth", "lr", "optimizer"]
     assert found["keys"] == 4 and 1 <= found["fields"] <= 4
+
+
+def test_metrics_that_a_trial_reports_later_can_be_chosen(world, see):
+    x = world.unmanaged(98, ends=False)
+    [trial] = world.c.trial_ids(x)
+    world.report(trial, 700, {"early": 1}, group="training")
+    found = see("later_metrics", at=f"experiments/{x}", trial=trial, refusal="names are not to be had")
+    assert found["alerts"] == 0 and found["options"] == ["validation.loss", "training.late", "training.early"]
 
 
 def test_learning_curves_of_1000_trials_are_drawn(world, see):
@@ -406,6 +420,7 @@ def test_what_a_trial_ran_in_is_shown__and_beside_another(world, see):
     facts, differences = found["facts"], found["differences"]
     assert facts["host"] == here["host"]["hostname"] and facts["python"] == here["python"]["version"] and facts["interpreter"] == here["python"]["executable"]
     assert differences["devices"] == ["1 x Artificial", "2 x Artificial"] and differences == found["kept"] and not found["errors"]
+    assert found["stays"] == differences, "what could not be read again stays"
     asked = [value for name, (_, value) in differences.items() if name.startswith("environment.environment_variables")]
     assert asked and all(json.loads(value) == [f"TEXT={HOSTILE}"] for value in asked), differences
     assert "host" not in differences and there["host"]["hostname"] == here["host"]["hostname"], "what both have is left out"
@@ -522,6 +537,11 @@ def test_a_log_with_escapes_is_text_with_colours(world, see):
 def test_a_hidden_page_asks_nothing(see):
     found = see("hidden")
     assert found["hidden"] == 0 and found["visible"] > 1 and found["again"] > 1, found
+
+
+def test_a_page_whose_script_cannot_be_had_says_so(see):
+    found = see("not_loaded", path="jobs", script="**/assets/JobsPage*.js", heading="Job queue")
+    assert found["before"] == found["after"] > 0
 
 
 def test_a_master_that_is_away_is_told_and_awaited(see):

@@ -9,6 +9,7 @@ const { call } = await import("@shared/api/call");
 const { filterOf, orderOf, sortOf, textOf } = await import("@features/experiments/lookup");
 const { chartsOf, namesOf } = await import("@shared/lib/metric-names");
 const { joined } = await import("@shared/logs/log-stream");
+const { keepReading } = await import("@shared/api/reading");
 const { byContainer, certificate, requested, slotState, stateOf } = await import("@features/cluster/slots");
 const { match, pages, parametersOf } = await import("@app/pages");
 
@@ -70,6 +71,22 @@ test("the list's filters are the API's", () => {
   const [state, owner] = parsed({ state: "failed", owner: "bob" }).filterGroup.children;
   assert.deepEqual([state.conjunction, state.children.map((c) => c.value), owner.value], ["or", ["ERROR", "CANCELED"], "bob"]);
   assert.deepEqual([sortOf(orderOf("-id")), sortOf(orderOf("name")), textOf(orderOf("-id"))], ["id=desc", "name=asc", "-id"]);
+});
+
+test("what goes on is read again when it ends or fails, until all has come", async () => {
+  const told = [];
+  await new Promise((done) => {
+    const answers = [() => { throw new Error("away"); }, () => false, () => { done(); return true; }, () => assert.fail("read once more")];
+    keepReading(async () => answers.shift()(), (error) => told.push(error.message), 0);
+  });
+  const later = () => new Promise((done) => setTimeout(done));
+  await later();
+  let begun = 0;
+  const end = keepReading((signal) => { begun++; return new Promise((_, fail) => signal.addEventListener("abort", () => fail(signal.reason))); }, (error) => told.push(error.message), 0);
+  end();
+  await later();
+  await later();
+  assert.deepEqual([told, begun], [["away"], 1], "whoever has ended it is told of no failure");
 });
 
 test("names of metrics come from the summary, validation first, numbers only", () => {

@@ -65,20 +65,10 @@ const char *apptainer_find(const char *name, const char *path, struct arena *a)
 
 /* ---- command lines ----------------------------------------------------------------------------------------------- */
 
-static void add(struct word_list *w, const char *word)
-{
-    word_list_add(w, arena_strdup(w->arena, word));
-}
-
-static void add_two(struct word_list *w, const char *option, const char *value)
-{
-    add(w, option);
-    add(w, value);
-}
-
 static void add_bind(struct word_list *w, const struct container_mount *m)
 {
-    add_two(w, "--bind", arena_printf(w->arena, "%s:%s%s", m->source, m->target, m->read_only ? ":ro" : ""));
+    word_list_add_option(w, "--bind",
+                         arena_printf(w->arena, "%s:%s%s", m->source, m->target, m->read_only ? ":ro" : ""));
 }
 
 static int by_target(const void *x, const void *y)
@@ -106,18 +96,18 @@ static void add_network(struct word_list *w, const struct container_order *o)
 {
     if (!has_network_of_its_own(o))
         return;
-    add(w, "--net");
-    add_two(w, "--network", o->network_mode);
+    word_list_add_copy(w, "--net");
+    word_list_add_option(w, "--network", o->network_mode);
     for (size_t i = 0; i < o->port_n && strcmp(o->network_mode, "none") != 0; i++)
-        add_two(w, "--network-args", arena_printf(w->arena, "portmap=%d:%d/tcp", o->port[i], o->port[i]));
+        word_list_add_option(w, "--network-args", arena_printf(w->arena, "portmap=%d:%d/tcp", o->port[i], o->port[i]));
 }
 
 static void add_gpus(struct word_list *w, const struct container_order *o)
 {
     if (o->gpu_n && o->gpu_type == WIRE_DEVICE_TYPE_CUDA)
-        add(w, "--nv");
+        word_list_add_copy(w, "--nv");
     if (o->gpu_n && o->gpu_type == WIRE_DEVICE_TYPE_ROCM)
-        add(w, "--rocm");
+        word_list_add_copy(w, "--rocm");
 }
 
 /* Nothing of the agent's environment, home and working directory gets into a container, and its process ids are its
@@ -127,7 +117,7 @@ static void add_separation(struct word_list *w)
     static const char *const option[] = {"--cleanenv", "--no-home", "--no-mount", "tmp,cwd", "--pid",
                                          "--no-init",  "--ipc",     "--pwd",      "/"};
     for (size_t i = 0; i < sizeof(option) / sizeof(option[0]); i++)
-        add(w, option[i]);
+        word_list_add_copy(w, option[i]);
 }
 
 /* Commas and colons separate the parts of --bind. */
@@ -159,32 +149,35 @@ char **apptainer_exec_words(const char *program, const struct container_order *o
                             const char *mark, struct arena *a)
 {
     struct word_list w = {.arena = a};
-    add_two(&w, program, "--quiet");
-    add(&w, "exec");
+    word_list_add_copy(&w, program);
+    word_list_add_copy(&w, "--quiet");
+    word_list_add_copy(&w, "exec");
     if (in_user_namespace)
-        add(&w, "--userns");
+        word_list_add_copy(&w, "--userns");
     add_separation(&w);
-    add(&w, "--writable-tmpfs");
+    word_list_add_copy(&w, "--writable-tmpfs");
     add_gpus(&w, o);
     add_network(&w, o);
     for (size_t i = 0; i < o->add_capability_n; i++)
-        add_two(&w, "--add-caps",
-                arena_printf(a, "%s%s", strncmp(o->add_capability[i], "CAP_", 4) == 0 ? "" : "CAP_",
-                             o->add_capability[i]));
+        word_list_add_option(&w, "--add-caps",
+                             arena_printf(a, "%s%s", strncmp(o->add_capability[i], "CAP_", 4) == 0 ? "" : "CAP_",
+                                          o->add_capability[i]));
     add_binds(&w, o);
-    add_two(&w, "--env", arena_printf(a, APPTAINER_MARK "=%s", mark));
-    add(&w, o->image);
+    word_list_add_option(&w, "--env", arena_printf(a, APPTAINER_MARK "=%s", mark));
+    word_list_add_copy(&w, o->image);
     for (char *const *word = o->argv; *word; word++)
-        add(&w, *word);
+        word_list_add_copy(&w, *word);
     return w.item;
 }
 
 char **apptainer_pull_words(const char *program, const char *file, const char *reference, struct arena *a)
 {
     struct word_list w = {.arena = a};
-    add_two(&w, program, "pull");
-    add(&w, "--force");
-    add_two(&w, file, reference);
+    word_list_add_copy(&w, program);
+    word_list_add_copy(&w, "pull");
+    word_list_add_copy(&w, "--force");
+    word_list_add_copy(&w, file);
+    word_list_add_copy(&w, reference);
     return w.item;
 }
 

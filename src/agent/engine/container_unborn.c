@@ -12,6 +12,7 @@
 #include "common/base/strbuf.h"
 #include "common/system/files.h"
 #include "common/system/log.h"
+#include "common/system/mountinfo.h"
 #include "common/system/procstat.h"
 
 #define INIT_NAME "runc:[2:INIT]" /* as runc calls its process that waits */
@@ -29,38 +30,6 @@ static bool read_of(const char *proc, pid_t pid, const char *file, struct strbuf
 
 /* ---- mounts ------------------------------------------------------------------------------------------------------ */
 
-/* A line of mountinfo. In its paths blanks and some other characters are written as \ooo. */
-struct mount_line {
-    char device[32];
-    char root[PATH_MAX]; /* what is mounted, as a path within its file system */
-    char at[PATH_MAX];
-};
-
-/* Reads the line at *text and goes on to the next one. Returns false at the end; a line of another form is empty. */
-static bool next_mount(const char **text, struct mount_line *ret)
-{
-    _Static_assert(PATH_MAX == 4096, "sscanf's widths");
-    if (!**text)
-        return false;
-    if (sscanf(*text, "%*s %*s %31s %4095s %4095s", ret->device, ret->root, ret->at) != 3)
-        ret->device[0] = ret->root[0] = ret->at[0] = 0;
-    *text += strcspn(*text, "\n");
-    *text += **text == '\n';
-    return true;
-}
-
-static const char *escaped(const char *path, struct arena *a)
-{
-    cleanup_strbuf struct strbuf b = STRBUF_INIT;
-    for (; *path; path++) {
-        if (strchr(" \t\n\\#", *path))
-            strbuf_addf(&b, "\\%03o", (unsigned)*path);
-        else
-            strbuf_addc(&b, *path);
-    }
-    return arena_strdup(a, strbuf_str(&b));
-}
-
 /* What follows `dir` in a path at or below it: "" or "/…". NULL: the path is not below it. */
 static const char *rest_below(const char *path, const char *dir)
 {
@@ -69,16 +38,16 @@ static const char *rest_below(const char *path, const char *dir)
 }
 
 /* Where run_root is, in the words of mountinfo: the device of its file system, and its path there. */
-static bool find_place(const struct unborn_search *s, struct arena *a, struct mount_line *ret)
+static bool find_place(const struct unborn_search *s, struct arena *a, struct mountinfo_line *ret)
 {
     cleanup_strbuf struct strbuf mounts = STRBUF_INIT;
     cleanup_free char *real = realpath(s->run_root, NULL), *file = path_join(s->proc, "self/mountinfo");
-    struct mount_line *m = arena_new(a, struct mount_line);
+    struct mountinfo_line *m = arena_new(a, struct mountinfo_line);
     size_t longest = 0;
     if (!real || file_read(file, TEXT_MAX, &mounts, NULL) < 0)
         return false;
-    const char *path = escaped(real, a), *text = strbuf_str(&mounts);
-    while (next_mount(&text, m)) {
+    const char *path = mountinfo_path(real, a), *text = strbuf_str(&mounts);
+    while (mountinfo_next(&text, m)) {
         const char *rest = *m->at ? rest_below(path, m->at) : NULL;
         if (!rest || strlen(m->at) < longest)
             continue; /* of two that are as long the later one is on top */
@@ -94,13 +63,13 @@ static bool find_place(const struct unborn_search *s, struct arena *a, struct mo
 
 /* The id of the task whose supervisor's directory the process sees where containers have it; NULL: it sees none that
  * lies at `place`. A directory that was removed has another name there, but still lies below that of its task. */
-static const char *task_of(const struct unborn_search *s, pid_t pid, const struct mount_line *place,
+static const char *task_of(const struct unborn_search *s, pid_t pid, const struct mountinfo_line *place,
                            struct strbuf *scratch, struct arena *a)
 {
-    struct mount_line *m = arena_new(a, struct mount_line);
+    struct mountinfo_line *m = arena_new(a, struct mountinfo_line);
     if (!read_of(s->proc, pid, "mountinfo", scratch))
         return NULL;
-    for (const char *text = strbuf_str(scratch); next_mount(&text, m);) {
+    for (const char *text = strbuf_str(scratch); mountinfo_next(&text, m);) {
         const char *rest = strcmp(m->at, s->mounted) == 0 && strcmp(m->device, place->device) == 0
                                ? rest_below(m->root, place->root)
                                : NULL;
@@ -151,7 +120,7 @@ static pid_t shim_of(const char *proc, pid_t init, struct strbuf *scratch)
 size_t container_unborn_list(const struct unborn_search *s, struct arena *a, struct unborn_container **ret)
 {
     cleanup_strbuf struct strbuf scratch = STRBUF_INIT;
-    struct mount_line *place = arena_new(a, struct mount_line);
+    struct mountinfo_line *place = arena_new(a, struct mountinfo_line);
     size_t n = 0;
     *ret = NULL;
     DIR *d = opendir(s->proc);

@@ -26,12 +26,6 @@
 #define LOOK_MS 500
 #define NICENESS 5 /* an environment is made beside tasks that train */
 
-bool build_is_cancelled(void)
-{
-    struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
-    return poll(&p, 1, 0) > 0 && p.revents;
-}
-
 /* ---- the program ------------------------------------------------------------------------------------------------- */
 
 /* Enters the control groups that limit the build. A program that cannot enter does not run: nothing would limit it. */

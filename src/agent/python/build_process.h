@@ -28,7 +28,5 @@ struct build_process {
 /* Runs the program to its end. *ret_status: 0 to 255 as a shell reports it. ERR_CANCELED if the agent has closed the
  * standard input of this process, or has died; ERR_DEADLINE after timeout_s. */
 int build_process_run(const struct build_process *p, int *ret_status, struct error *err);
-/* Whether the agent has closed the standard input of this process. */
-bool build_is_cancelled(void);
 
 #endif

@@ -120,6 +120,8 @@ const char *runtime_find_command(const struct agent_config *c, struct arena *a);
 
 /* Makes the task's account, directory, environment, files and context. Runs on a worker thread. */
 int runtime_prepare_files(struct runtime_task *t, struct error *err);
+/* Writes what the task is to see as /etc/passwd; nothing if text is NULL, or if tasks have no mounts of their own. */
+int runtime_put_passwd(struct runtime_task *t, const char *text, struct error *err);
 /* Makes the task's control groups. A limit that this machine cannot set is logged; the task runs all the same. */
 void runtime_make_cgroup(struct runtime_task *t);
 /* Size of the task's own /dev/shm: what it asks for, else half of its memory. What lies there counts as its memory. */

@@ -348,23 +348,16 @@ static int check_namespaces(const struct runtime_task *t, struct error *err)
                      t->engine->name, who->name, t->config->agent_id, error_msg(&why));
 }
 
-/* Apptainer looks its user up in /etc/passwd, where an account of the agent's own range is not. */
-static int put_passwd(struct runtime_task *t, struct error *err)
-{
-    const char *text = t->account.passwd;
-    if (!text || !t->config->mount_namespaces)
-        return 0;
-    t->passwd_file = arena_printf(&t->arena, "%s/info/passwd", t->dir.run);
-    return taskdir_put_file(&t->dir, "info/passwd", text, strlen(text), 0644, err);
-}
-
 static int apptainer_prepare(struct runtime_task *t, struct error *err)
 {
     const char *program = runtime_find_command(t->config, &t->arena);
     if (!program)
         return error_set(err, ERR_PRECONDITION, "there is no program %s on the agent's PATH any more", t->engine->name);
     if (runtime_container_prepare(t, err) < 0 || check_places(t, program, err) < 0 || check_image_file(t, err) < 0 ||
-        check_namespaces(t, err) < 0 || put_passwd(t, err) < 0)
+        check_namespaces(t, err) < 0)
+        return -1;
+    /* Apptainer looks its user up in /etc/passwd, where an account of the agent's own range is not. */
+    if (runtime_put_passwd(t, t->account.passwd, err) < 0)
         return -1;
     struct container_order o = order_of(t);
     if (apptainer_check(&o, err) < 0)

@@ -35,26 +35,31 @@ static const char *work_dir_of(struct runtime_task *t)
     return taskenv_map_path(path, t->dir.seen, a);
 }
 
-/* Writes the task's /etc/passwd. Without an entry for the uid, some programs, such as ssh, refuse to work. */
-static int put_passwd(struct runtime_task *t, struct error *err)
+/* Writes a file that the task is to see in place of a file of the machine's; nothing if text is NULL. */
+static int put_over(struct runtime_task *t, const char *name, const char *text, const char **ret_file,
+                    struct error *err)
 {
-    bool shell = t->start->task_type == WIRE_TASK_TYPE_SHELL;
-    const char *text = shell ? shell_server_passwd(&t->account, &t->arena) : t->account.passwd;
-    if (!text || !t->config->mount_namespaces || t->dir.in_image)
+    if (!text || !t->config->mount_namespaces)
         return 0;
-    t->passwd_file = arena_printf(&t->arena, "%s/info/passwd", t->dir.run);
-    return taskdir_put_file(&t->dir, "info/passwd", text, strlen(text), 0644, err);
+    *ret_file = arena_printf(&t->arena, "%s/%s", t->dir.run, name);
+    return taskdir_put_file(&t->dir, name, text, strlen(text), 0644, err);
 }
 
-/* Writes the /etc/group of a task that needs one of its own. */
-static int put_group(struct runtime_task *t, struct error *err)
+int runtime_put_passwd(struct runtime_task *t, const char *text, struct error *err)
+{
+    return put_over(t, "info/passwd", text, &t->passwd_file, err);
+}
+
+/* Without an entry for the uid, some programs, such as ssh, refuse to work. */
+static int put_account_files(struct runtime_task *t, struct error *err)
 {
     bool shell = t->start->task_type == WIRE_TASK_TYPE_SHELL;
-    const char *text = shell ? shell_server_group(&t->account, &t->arena) : NULL;
-    if (!text || !t->config->mount_namespaces || t->dir.in_image)
+    struct arena *a = &t->arena;
+    if (t->dir.in_image)
         return 0;
-    t->group_file = arena_printf(&t->arena, "%s/info/group", t->dir.run);
-    return taskdir_put_file(&t->dir, "info/group", text, strlen(text), 0644, err);
+    if (runtime_put_passwd(t, shell ? shell_server_passwd(&t->account, a) : t->account.passwd, err) < 0)
+        return -1;
+    return put_over(t, "info/group", shell ? shell_server_group(&t->account, a) : NULL, &t->group_file, err);
 }
 
 /* Whether python3 in the interpreter's directory is another program: /usr/bin/python3 beside /usr/bin/python3.9. */
@@ -160,8 +165,7 @@ int runtime_prepare_files(struct runtime_task *t, struct error *err)
                                   .python = t->python,
                                   .python_shims = shims};
     taskenv_build(&t->env, s, &facts, environ, &t->arena);
-    if (put_passwd(t, err) < 0 || put_group(t, err) < 0 ||
-        taskfiles_write_info(&t->dir, s, &t->env, t->slots, err) < 0 ||
+    if (put_account_files(t, err) < 0 || taskfiles_write_info(&t->dir, s, &t->env, t->slots, err) < 0 ||
         taskfiles_move_large(&t->dir, &t->env, err) < 0 || taskfiles_write_given(&t->dir, s, err) < 0 ||
         taskfiles_write_entrypoint(&t->dir, s, &t->arena, &t->argv, err) < 0 ||
         (!s->rendezvous && taskfiles_write_rendezvous(&t->dir, s, NULL, err) < 0))

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "common/base/cleanup.h"
+#include "common/base/percent.h"
 #include "net/http/http.h"
 
 /* Compares pattern and path segment by segment; both start with '/'. A last segment "*" of the pattern matches whatever
@@ -47,4 +49,21 @@ const struct raw_route *raw_route_find(struct http_request *http, struct arena *
             return row;
     }
     return NULL;
+}
+
+void req_redirect(struct req *r, int status, const char *to)
+{
+    r->reply.status = status;
+    r->reply.content_type = "text/plain";
+    req_add_header(r, "Location", to);
+    req_add_header(r, "Cache-Control", "no-store");
+    req_add_header(r, "Referrer-Policy", "no-referrer");
+}
+
+void req_redirect_to_login(struct req *r, const char *page, const char *way_back)
+{
+    cleanup_strbuf struct strbuf to = STRBUF_INIT;
+    strbuf_addf(&to, "%s?redirect=", page);
+    strbuf_add_percent(&to, way_back, PERCENT_UNRESERVED "/");
+    req_redirect(r, 303, arena_strdup(&r->arena, strbuf_str(&to)));
 }

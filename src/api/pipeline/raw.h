@@ -29,6 +29,11 @@ int req_query_param(struct req *r, const char *name, const char **ret, struct er
 const void *req_body(const struct req *r, size_t *ret_n);
 void req_drop_body(
     struct req *r); /* frees a large body once it is decoded: the message has copies of all that it needs */
+/* Sends a browser on; nothing on the way keeps the answer, and the next page is not told from where the browser comes.
+ */
+void req_redirect(struct req *r, int status, const char *to);
+/* Sends a browser to the page at which people log in ("/det/login"), from where it comes back to `way_back`. */
+void req_redirect_to_login(struct req *r, const char *page, const char *way_back);
 const char *req_bearer(const struct req *r); /* the token in the Authorization header, or NULL; loop only */
 
 #endif

@@ -23,7 +23,6 @@
 #include "api/rights/origin.h"
 #include "api/tasks/task_use.h"
 #include "common/base/must.h"
-#include "common/base/percent.h"
 #include "common/config/config.h"
 #include "common/system/log.h"
 #include "core/core.h"
@@ -493,28 +492,10 @@ static int connect_task(struct req *r, struct error *err)
 
 /* ---- the steps --------------------------------------------------------------------------------------------------- */
 
-static int redirect(struct req *r, int status, const char *to)
-{
-    r->reply.status = status;
-    r->reply.content_type = "text/plain";
-    req_add_header(r, "Location", to);
-    req_add_header(r, "Cache-Control", "no-store");
-    return 0;
-}
-
 static const char *requested(struct req *r)
 {
     const char *query = http_request_query(r->http);
     return arena_printf(&r->arena, "%s%s%s", http_request_path(r->http), *query ? "?" : "", query);
-}
-
-/* A browser is sent to log in, and comes back. */
-static int ask_to_log_in(struct req *r)
-{
-    cleanup_strbuf struct strbuf to = STRBUF_INIT;
-    strbuf_adds(&to, "/det/login?redirect=");
-    strbuf_add_percent(&to, requested(r), PERCENT_UNRESERVED "/");
-    return redirect(r, 303, arena_strdup(&r->arena, to.s));
 }
 
 /* "/proxy/ID" without the slash behind it would make all relative links of the page wrong. */
@@ -550,16 +531,18 @@ static int admit(struct req *r, struct core *core, struct error *err)
         if (err->kind != ERR_UNAUTHENTICATED || !t->wants_page)
             return -1;
         error_release(err);
-        return ask_to_log_in(r);
+        req_redirect_to_login(r, "/det/login", requested(r));
+        return 0;
     }
     if (check_kind_of_request(r, err) < 0) {
         count_refusal(r, PROXY_REFUSED_VISITOR);
         return -1;
     }
-    if (lacks_slash(r) && !t->upgrade)
-        return redirect(r, 308,
-                        arena_printf(&r->arena, "%s/%s%s", http_request_path(r->http),
-                                     *http_request_query(r->http) ? "?" : "", http_request_query(r->http)));
+    if (lacks_slash(r) && !t->upgrade) {
+        const char *query = http_request_query(r->http);
+        req_redirect(r, 308, arena_printf(&r->arena, "%s/%s%s", http_request_path(r->http), *query ? "?" : "", query));
+        return 0;
+    }
     task_service_state(core, &t->service, r->now_us, &r->arena, &t->state);
     if (t->state.stage == SERVICE_RUNS)
         return connect_task(r, err);

@@ -19,11 +19,9 @@ static int redirect_to_task(struct req *r, const char *task, const char *service
     if (service && strncmp(service, before, strlen(before)) == 0)
         token = service + strlen(before);
     size_t n = token ? strspn(token, letters) : 0;
-    req_add_header(r, "Location",
-                   n ? arena_printf(&r->arena, "%s%.*s", before, (int)n, token)
-                     : arena_printf(&r->arena, "/proxy/%s/", task));
-    req_add_header(r, "Cache-Control", "no-store");
-    r->reply.status = 303;
+    req_redirect(r, 303,
+                 n ? arena_printf(&r->arena, "%s%.*s", before, (int)n, token)
+                   : arena_printf(&r->arena, "/proxy/%s/", task));
     return 0;
 }
 

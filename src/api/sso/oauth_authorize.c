@@ -14,7 +14,6 @@
 #include "api/sso/oauth_rules.h"
 #include "api/sso/scim_access.h"
 #include "common/base/cleanup.h"
-#include "common/base/percent.h"
 #include "common/system/log.h"
 #include "net/http/http.h"
 #include "store/functions.h"
@@ -39,13 +38,11 @@ static void show_failure(struct req *r, const struct error *err)
          "'none'");
 }
 
-static int redirect(struct req *r, const char *to)
+/* The browser takes the answer back to the program. */
+static int send_answer(struct req *r, const struct store_oauth_client *c, const char *name, const char *value,
+                       const char *state)
 {
-    r->reply.status = 303;
-    r->reply.content_type = "text/plain";
-    req_add_header(r, "Location", to);
-    req_add_header(r, "Cache-Control", "no-store");
-    req_add_header(r, "Referrer-Policy", "no-referrer");
+    req_redirect(r, 303, oauth_answer(c->redirect_uri, name, value, state, &r->arena));
     return 0;
 }
 
@@ -97,7 +94,7 @@ static int show_consent(struct req *r, struct store *db, struct error *err)
         return -1;
     const char *fault = oauth_fault(&q);
     if (fault)
-        return redirect(r, oauth_answer(c.redirect_uri, "error", fault, q.state, &r->arena));
+        return send_answer(r, &c, "error", fault, q.state);
     const struct plain_page page = {
         .title = "Let a directory make accounts?",
         .text = arena_printf(&r->arena,
@@ -112,15 +109,6 @@ static int show_consent(struct req *r, struct store *db, struct error *err)
     return 0;
 }
 
-/* The way back is this address. Relative, so that a prefix of a proxy stays. */
-static int ask_to_log_in(struct req *r)
-{
-    cleanup_strbuf struct strbuf to = STRBUF_INIT;
-    strbuf_adds(&to, "../det/login?redirect=");
-    strbuf_add_percent(&to, arena_printf(&r->arena, "/oauth2/authorize?%s", req_query(r)), PERCENT_UNRESERVED "/");
-    return redirect(r, arena_strdup(&r->arena, strbuf_str(&to)));
-}
-
 /* The route is open, so that a browser without a session is sent to log in, and not away. */
 int raw_oauth_authorize(struct req *r, struct core *core, struct error *err)
 {
@@ -129,8 +117,11 @@ int raw_oauth_authorize(struct req *r, struct core *core, struct error *err)
         return -1;
     if (identities_authenticate(r->api->identities, http_request_cookie(r->http, "auth"), r->now_us, &r->who, NULL) <
             0 ||
-        r->who.kind != PRINCIPAL_USER || r->who.scope != ACCESS_SCOPE_LOGIN)
-        return ask_to_log_in(r);
+        r->who.kind != PRINCIPAL_USER || r->who.scope != ACCESS_SCOPE_LOGIN) {
+        /* relative, so that a prefix of a proxy stays */
+        req_redirect_to_login(r, "../det/login", arena_printf(&r->arena, "/oauth2/authorize?%s", req_query(r)));
+        return 0;
+    }
     access_take_permissions(r);
     if (r->api->by_roles ? !access_has(r, PERMISSION_ADMINISTRATE_OAUTH, 0) : !r->who.admin)
         return error_set(err, ERR_FORBIDDEN,
@@ -170,9 +161,9 @@ int raw_oauth_answer(struct req *r, struct store *db, struct error *err)
         return -1;
     const char *fault = oauth_fault(&q);
     if (fault || !answer || strcmp(answer, "allow") != 0)
-        return redirect(r, oauth_answer(c.redirect_uri, "error", fault ? fault : "access_denied", q.state, &r->arena));
+        return send_answer(r, &c, "error", fault ? fault : "access_denied", q.state);
     if (store_code(r, db, &q, &code, err) < 0)
         return -1;
     log_info("oauth.allowed", "client=%s name=%s by=%s", c.id, log_quote(c.name), log_quote(r->who.username));
-    return redirect(r, oauth_answer(c.redirect_uri, "code", code, q.state, &r->arena));
+    return send_answer(r, &c, "code", code, q.state);
 }

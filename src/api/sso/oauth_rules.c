@@ -1,16 +1,15 @@
 #include "api/sso/oauth_rules.h"
 
 #include <openssl/crypto.h>
-#include <openssl/evp.h>
 #include <string.h>
 #include <strings.h>
 
-#include "common/base/base64.h"
+#include "api/sso/pkce.h"
 #include "common/base/percent.h"
 #include "common/base/strbuf.h"
 
 #define LETTERS_AND_DIGITS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-enum { HASH_BYTES = 32, VERIFIER_MIN = 43, VERIFIER_MAX = 128 /* RFC 7636, 4.1 */ };
+enum { VERIFIER_MIN = 43, VERIFIER_MAX = 128 /* RFC 7636, 4.1 */ };
 
 /* ---- addresses --------------------------------------------------------------------------------------------------- */
 
@@ -122,15 +121,11 @@ const char *oauth_answer(const char *redirect_uri, const char *name, const char 
 
 bool oauth_verifier_fits(const char *verifier, const char *challenge)
 {
-    unsigned char hash[HASH_BYTES];
-    struct strbuf made = STRBUF_INIT;
+    cleanup_strbuf struct strbuf made = STRBUF_INIT;
     if (!verifier || !*challenge) /* whoever sends a verifier of a code without a challenge has another code in mind */
         return !verifier && !*challenge;
     size_t n = strlen(verifier);
-    if (n < VERIFIER_MIN || n > VERIFIER_MAX || EVP_Digest(verifier, n, hash, NULL, EVP_sha256(), NULL) != 1)
+    if (n < VERIFIER_MIN || n > VERIFIER_MAX || !pkce_challenge(verifier, &made))
         return false;
-    base64_url_encode(hash, sizeof(hash), &made);
-    bool fits = made.n == strlen(challenge) && CRYPTO_memcmp(strbuf_str(&made), challenge, made.n) == 0;
-    strbuf_release(&made);
-    return fits;
+    return made.n == strlen(challenge) && CRYPTO_memcmp(strbuf_str(&made), challenge, made.n) == 0;
 }

@@ -179,14 +179,6 @@ static void set_ticket(struct req *r, const char *value, int seconds)
                                 l->session.over_https ? "; Secure" : ""));
 }
 
-static void redirect(struct req *r, int status, const char *to)
-{
-    r->reply.status = status;
-    req_add_header(r, "Location", to);
-    req_add_header(r, "Cache-Control", "no-store");
-    req_add_header(r, "Referrer-Policy", "no-referrer");
-}
-
 static void add_parameter(struct strbuf *out, const char *name, const char *value)
 {
     char last = out->n ? out->s[out->n - 1] : '?';
@@ -216,7 +208,7 @@ static int send_to_provider(struct req *r, struct core *core, struct error *err)
     add_parameter(&url, "code_challenge", l->ticket.challenge);
     add_parameter(&url, "code_challenge_method", "S256");
     set_ticket(r, l->ticket.cookie, OIDC_TICKET_LIFE_S);
-    redirect(r, 302, arena_strdup(&r->arena, strbuf_str(&url)));
+    req_redirect(r, 302, arena_strdup(&r->arena, strbuf_str(&url)));
     return 0;
 }
 
@@ -261,12 +253,12 @@ static int open_session(struct req *r, struct core *core, struct error *err)
     log_info("user.login", "user=%s address=%s provider=%s new=%s", log_quote(l->session.user.username),
              l->session.address, log_quote(settings_of(r)->name), l->account.is_new ? "true" : "false");
     if (oidc_relay_is_cli(l->ticket.relay)) {
-        redirect(r, 303, arena_printf(&r->arena, CLI_ADDRESS "?token=%s", l->session.token.text));
+        req_redirect(r, 303, arena_printf(&r->arena, CLI_ADDRESS "?token=%s", l->session.token.text));
         return 0;
     }
     login_session_set_cookie(r, &l->session);
-    redirect(r, 303,
-             arena_printf(&r->arena, "%s%s", settings_of(r)->base, *l->ticket.relay ? l->ticket.relay : "/det/"));
+    req_redirect(r, 303,
+                 arena_printf(&r->arena, "%s%s", settings_of(r)->base, *l->ticket.relay ? l->ticket.relay : "/det/"));
     return 0;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "api/rights/secret.h"
+#include "api/sso/pkce.h"
 #include "common/base/base64.h"
 #include "common/system/random.h"
 
@@ -67,14 +68,14 @@ static int derive(const uint8_t key[OIDC_TICKET_KEY], const char *use, const cha
 
 static int fill(const uint8_t key[OIDC_TICKET_KEY], struct arena *a, struct oidc_ticket *t, struct error *err)
 {
-    unsigned char hash[HASH_BYTES];
+    cleanup_strbuf struct strbuf challenge = STRBUF_INIT;
     if (derive(key, "state", t->cookie, a, &t->state, err) < 0 ||
         derive(key, "nonce", t->cookie, a, &t->nonce, err) < 0 ||
         derive(key, "verifier", t->cookie, a, &t->verifier, err) < 0)
         return -1;
-    if (EVP_Digest(t->verifier, strlen(t->verifier), hash, NULL, EVP_sha256(), NULL) != 1)
+    if (!pkce_challenge(t->verifier, &challenge))
         return error_set(err, ERR_INTERNAL, "OpenSSL computes no SHA-256");
-    t->challenge = encoded(hash, sizeof(hash), a);
+    t->challenge = arena_strdup(a, strbuf_str(&challenge));
     return 0;
 }
 

@@ -1,7 +1,6 @@
 #include "common/system/path_access.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -10,6 +9,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/strbuf.h"
 #include "common/system/files.h"
+#include "common/system/mountinfo.h"
 
 /* ---- one directory ----------------------------------------------------------------------------------------------- */
 
@@ -57,19 +57,16 @@ static enum path_access look_at(const char *path, const struct path_account *who
 /* systemd gives a service with PrivateTmp a /tmp of its own, which agents do not see. */
 static bool is_in_private_tmp(const char *path)
 {
-    enum { MOUNTS_MAX = 4 * 1024 * 1024 };
+    struct mountinfo_line m;
     cleanup_strbuf struct strbuf mounts = STRBUF_INIT;
     bool below_tmp = strncmp(path, "/tmp/", 5) == 0, below_var_tmp = strncmp(path, "/var/tmp/", 9) == 0;
     if (!below_tmp && !below_var_tmp)
         return false;
-    if (file_read("/proc/self/mountinfo", MOUNTS_MAX, &mounts, NULL) < 0)
+    if (file_read("/proc/self/mountinfo", MOUNTINFO_MAX, &mounts, NULL) < 0)
         return true;
-    for (const char *line = strbuf_str(&mounts); *line; line += strcspn(line, "\n"), line += *line == '\n') {
-        char root[256], at[256]; /* longer paths are cut off; none of those that are searched for is so long */
-        if (sscanf(line, "%*s %*s %*s %255s %255s", root, at) == 2 &&
-            strcmp(at, below_tmp ? "/tmp" : "/var/tmp") == 0 && strstr(root, "systemd-private-"))
+    for (const char *text = strbuf_str(&mounts); mountinfo_next(&text, &m);)
+        if (strcmp(m.at, below_tmp ? "/tmp" : "/var/tmp") == 0 && strstr(m.root, "systemd-private-"))
             return true;
-    }
     return false;
 }
 

@@ -55,14 +55,6 @@ int policy_workload_parse(const char *name, enum policy_workload *ret)
     return -1;
 }
 
-static struct json_object *copy_of(struct json_object *v)
-{
-    struct json_object *copy = NULL;
-    if (v && json_object_deep_copy(v, &copy, NULL) < 0)
-        abort();
-    return copy;
-}
-
 static bool is_object(struct json_object *v)
 {
     return json_object_is_type(v, json_type_object);
@@ -179,7 +171,7 @@ void policies_add(struct policies *p, enum policy_workload w, const char *scope,
     add_limit(&p->priority_limit, json_member(constraints, "priority_limit"), scope);
     if (!has_content(policy, "invariant_config"))
         return;
-    cleanup_json struct json_object *upper = copy_of(json_member(policy, "invariant_config")), *lower = p->invariant;
+    cleanup_json struct json_object *upper = json_copy(json_member(policy, "invariant_config")), *lower = p->invariant;
     expconf_normalize(upper);
     p->invariant = schema_merge(workloads[w].table, upper, lower);
     p->invariant_scope = lower ? "the cluster and the workspace" : scope;
@@ -226,8 +218,8 @@ static void drop_present_lists(const struct schema_key *key, enum schema_merge_r
 struct json_object *policies_lay(const struct policies *p, const struct schema_key *table, struct json_object *config)
 {
     if (!p || !p->invariant)
-        return copy_of(config);
-    cleanup_json struct json_object *upper = copy_of(p->invariant);
+        return json_copy(config);
+    cleanup_json struct json_object *upper = json_copy(p->invariant);
     drop_present_lists(table, SCHEMA_MERGE_DEFAULT, upper, config);
     return schema_merge(table, upper, config);
 }

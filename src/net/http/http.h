@@ -116,7 +116,6 @@ void *http_request_take_body(struct http_request *r, size_t *ret_n);
 /* All header lines, in the order in which they came. They live as long as r. */
 struct http1_header;
 const struct http1_header *http_request_headers(const struct http_request *r, size_t *ret_n);
-bool http_request_is_http10(const struct http_request *r);
 
 /* How the end of a body is known. */
 enum http_framing {

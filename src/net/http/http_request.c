@@ -58,11 +58,6 @@ const struct http1_header *http_request_headers(const struct http_request *r, si
     return r->head.header;
 }
 
-bool http_request_is_http10(const struct http_request *r)
-{
-    return r->head.minor_version == 0;
-}
-
 enum http_framing http_request_framing(const struct http_request *r, uint64_t *ret_length)
 {
     if (r->head.chunked)

@@ -5,7 +5,7 @@ import concurrent.futures
 import json
 
 import pytest
-from support.cluster import wait_for
+from support.cluster import error_of, wait_for
 from support.det import run_det
 
 
@@ -19,11 +19,6 @@ def project(c, workspace_id, name, **more):
     reply = c.post(f"/api/v1/workspaces/{workspace_id}/projects", {"name": name, **more})
     assert reply.status == 200, reply
     return reply.json["project"]
-
-
-def error(reply, status=400):
-    assert reply.status == status, reply
-    return reply.json["error"]["error"]
 
 
 def as_admin(c):
@@ -46,7 +41,7 @@ def test_a_workspace_comes_back_as_it_was_made(master):
     assert made["checkpointStorageConfig"] == {"type": "shared_fs", "host_path": "/w"}
     assert made["pinned"] and not made["immutable"] and not made["archived"], "whoever makes one wants to see it"
     assert master.get(f"/api/v1/workspaces/{made['id']}").json["workspace"] == made
-    assert error(master.post("/api/v1/workspaces", {"name": "made"}), 409) == 'workspace "made" already exists'
+    assert error_of(master.post("/api/v1/workspaces", {"name": "made"}), 409) == 'workspace "made" already exists'
 
 
 @pytest.mark.parametrize("body, message", [
@@ -60,7 +55,7 @@ def test_a_workspace_comes_back_as_it_was_made(master):
     ({"name": "p", "clusterQuotaPairs": {"": 3}}, "no Kubernetes resource manager"),
 ])
 def test_what_cannot_be_a_workspace(master, body, message):
-    assert message in error(master.post("/api/v1/workspaces", body))
+    assert message in error_of(master.post("/api/v1/workspaces", body), 400)
     assert not [w for w in master.get("/api/v1/workspaces").json["workspaces"] if w["name"] == "p"]
 
 
@@ -75,13 +70,13 @@ def test_changes_and_who_may_make_them(master):
     assert master.patch(path, {"name": "renamed", "defaultAuxResourcePool": "default"}).json["workspace"]["defaultAuxPool"] == "default"
     assert master.patch(path, {"defaultAuxResourcePool": ""}).json["workspace"]["defaultAuxPool"] == ""
     assert master.get(path).json["workspace"]["name"] == "renamed"
-    assert "belongs to user 'admin'" in error(master.patch(f"/api/v1/workspaces/{other['id']}", {"name": "x"}), 403)
+    assert "belongs to user 'admin'" in error_of(master.patch(f"/api/v1/workspaces/{other['id']}", {"name": "x"}), 403)
     assert master.request("DELETE", f"/api/v1/workspaces/{other['id']}").status == 403
     assert master.post(f"/api/v1/workspaces/{other['id']}/archive").status == 403
-    assert error(master.patch(path, {"name": "other"}), 409) == 'workspace "other" already exists'
-    assert "immutable" in error(master.patch("/api/v1/workspaces/1", {"name": "x"}, token=admin))
-    assert "immutable" in error(master.request("DELETE", "/api/v1/workspaces/1", token=admin))
-    assert error(master.patch("/api/v1/workspaces/999", {"name": "x"}), 404) == "workspace '999' not found"
+    assert error_of(master.patch(path, {"name": "other"}), 409) == 'workspace "other" already exists'
+    assert "immutable" in error_of(master.patch("/api/v1/workspaces/1", {"name": "x"}, token=admin), 400)
+    assert "immutable" in error_of(master.request("DELETE", "/api/v1/workspaces/1", token=admin), 400)
+    assert error_of(master.patch("/api/v1/workspaces/999", {"name": "x"}), 404) == "workspace '999' not found"
 
 
 def test_secrets_are_not_shown_and_stars_are_none(master):
@@ -89,7 +84,7 @@ def test_secrets_are_not_shown_and_stars_are_none(master):
     made = workspace(master, "secret", checkpointStorageConfig=storage)
     shown = made["checkpointStorageConfig"]
     assert shown == {**storage, "access_key": "********", "secret_key": "********"}
-    assert "secret itself" in error(master.patch(f"/api/v1/workspaces/{made['id']}", {"checkpointStorageConfig": shown}))
+    assert "secret itself" in error_of(master.patch(f"/api/v1/workspaces/{made['id']}", {"checkpointStorageConfig": shown}), 400)
     assert master.patch(f"/api/v1/workspaces/{made['id']}", {"checkpointStorageConfig": {}}).json["workspace"].get(
         "checkpointStorageConfig") is None
 
@@ -136,14 +131,14 @@ def test_archived_places_stay_as_they_are(master):
     for _ in range(2):
         assert master.post(f"/api/v1/workspaces/{w}/archive").status == 200
     assert master.get(f"/api/v1/workspaces/{w}").json["workspace"]["archived"]
-    assert "archived" in error(master.patch(f"/api/v1/workspaces/{w}", {"name": "x"}))
-    assert "archived" in error(master.post(f"/api/v1/workspaces/{w}/projects", {"name": "q"}))
-    assert "archived" in error(master.patch(f"/api/v1/projects/{p}", {"name": "x"}))
-    assert "archived" in error(create_in(master, p))
-    assert "archived" in error(master.post(f"/api/v1/projects/{p}/archive"))
+    assert "archived" in error_of(master.patch(f"/api/v1/workspaces/{w}", {"name": "x"}), 400)
+    assert "archived" in error_of(master.post(f"/api/v1/workspaces/{w}/projects", {"name": "q"}), 400)
+    assert "archived" in error_of(master.patch(f"/api/v1/projects/{p}", {"name": "x"}), 400)
+    assert "archived" in error_of(create_in(master, p), 400)
+    assert "archived" in error_of(master.post(f"/api/v1/projects/{p}/archive"), 400)
     assert master.post(f"/api/v1/workspaces/{w}/unarchive").status == 200
     assert master.post(f"/api/v1/projects/{p}/archive").status == 200
-    assert "archived" in error(master.post(f"/api/v1/projects/{p}/move", {"destinationWorkspaceId": 1}))
+    assert "archived" in error_of(master.post(f"/api/v1/projects/{p}/move", {"destinationWorkspaceId": 1}), 400)
     assert master.post(f"/api/v1/projects/{p}/unarchive").status == 200
     assert master.patch(f"/api/v1/projects/{p}", {"name": "x"}).status == 200
 
@@ -153,10 +148,10 @@ def test_projects_have_keys_of_their_own(master):
     keys = [project(master, w, name)["key"] for name in ("vision one", "vision two", "vis", "… x!", "!!")]
     assert keys[:4] == ["VIS", "VIS1", "VIS2", "X"] and keys[4][0] == "P"
     assert project(master, w, "own", key="OWN5")["key"] == "OWN5"
-    assert error(master.post(f"/api/v1/workspaces/{w}/projects", {"name": "other", "key": "OWN5"}), 409) == (
+    assert error_of(master.post(f"/api/v1/workspaces/{w}/projects", {"name": "other", "key": "OWN5"}), 409) == (
         'a project with the key "OWN5" already exists')
-    assert "must be 1 to 5 upper-case letters and digits" in error(master.post(f"/api/v1/workspaces/{w}/projects", {"name": "o", "key": "own"}))
-    assert error(master.post(f"/api/v1/workspaces/{w}/projects", {"name": "own"}), 409) == f'project "own" already exists in workspace {w}'
+    assert "must be 1 to 5 upper-case letters and digits" in error_of(master.post(f"/api/v1/workspaces/{w}/projects", {"name": "o", "key": "own"}), 400)
+    assert error_of(master.post(f"/api/v1/workspaces/{w}/projects", {"name": "own"}), 409) == f'project "own" already exists in workspace {w}'
     assert master.get("/api/v1/projects/key/OWN5").json["project"]["name"] == "own"
 
 
@@ -180,7 +175,7 @@ def test_the_second_of_two_who_change_a_place_at_once_is_told(master):
         seen = master.get(path).json[name]["modifiedAt"]
         changed = master.patch(path, {key: "first", "ifModifiedAt": seen})
         assert changed.status == 200 and changed.json[name]["modifiedAt"] > seen, changed
-        why = error(master.patch(path, {key: "second", "ifModifiedAt": seen}), 409)
+        why = error_of(master.patch(path, {key: "second", "ifModifiedAt": seen}), 409)
         assert f'{name} "first" was changed at ' in why and "since you read it" in why
         now = master.get(path).json[name]
         assert now["name"] == "first" and now == changed.json[name]
@@ -193,7 +188,7 @@ def test_the_second_of_two_who_change_a_place_at_once_is_told(master):
     seen = master.get(f"/api/v1/projects/{p}").json["project"]["modifiedAt"]
     notes = f"/api/v1/projects/{p}/notes"
     assert master.request("PUT", notes, {"projectId": p, "notes": [{"name": "a", "contents": "1"}], "ifModifiedAt": seen}).status == 200
-    error(master.request("PUT", notes, {"projectId": p, "notes": [], "ifModifiedAt": seen}), 409)
+    error_of(master.request("PUT", notes, {"projectId": p, "notes": [], "ifModifiedAt": seen}), 409)
     assert [n["name"] for n in master.get(f"/api/v1/projects/{p}").json["project"]["notes"]] == ["a"]
 
 
@@ -211,7 +206,7 @@ def test_a_place_goes_with_all_that_is_in_it(master):
     w = workspace(master, "full")["id"]
     p, q = project(master, w, "p")["id"], project(master, w, "q")["id"]
     x, y = (create_in(master, place).json["experiment"]["id"] for place in (p, q))
-    assert "has 2 experiments that are not over" in error(master.request("DELETE", f"/api/v1/workspaces/{w}"))
+    assert "has 2 experiments that are not over" in error_of(master.request("DELETE", f"/api/v1/workspaces/{w}"), 400)
     kill(master, x)
     kill(master, y)
     assert master.request("DELETE", f"/api/v1/workspaces/{w}").json == {"completed": False}
@@ -223,7 +218,7 @@ def test_a_place_goes_with_all_that_is_in_it(master):
 def test_a_workspace_with_a_launched_task_that_is_not_over_is_not_deleted(master):
     w = workspace(master, "with a shell")["id"]
     made = master.post("/api/v1/commands", {"workspaceId": w, "config": {"entrypoint": ["true"], "resources": {"slots": 64}}}).json["command"]["id"]
-    text = error(master.request("DELETE", f"/api/v1/workspaces/{w}"), 400)
+    text = error_of(master.request("DELETE", f"/api/v1/workspaces/{w}"), 400)
     assert f"workspace {w} has 1 commands, notebooks, shells, TensorBoards or generic tasks that are not over: kill them" in text
     assert master.get(f"/api/v1/workspaces/{w}").json["workspace"]["state"] != "WORKSPACE_STATE_DELETING"
     assert master.post(f"/api/v1/commands/{made}/kill", {}).status == 200
@@ -240,8 +235,8 @@ def test_what_belongs_to_others_is_deleted_by_admins_only(master):
     theirs = master.post("/api/v1/experiments", {"config": json.dumps(master.experiment_config()), "projectId": p,
                                                  "activate": False}, token=admin).json["experiment"]["id"]
     assert master.post(f"/api/v1/experiments/{theirs}/kill", token=admin).status == 200
-    assert "belongs to other users" in error(master.request("DELETE", f"/api/v1/projects/{p}"), 403)
-    assert "belongs to other users" in error(master.request("DELETE", f"/api/v1/workspaces/{w}"), 403)
+    assert "belongs to other users" in error_of(master.request("DELETE", f"/api/v1/projects/{p}"), 403)
+    assert "belongs to other users" in error_of(master.request("DELETE", f"/api/v1/workspaces/{w}"), 403)
     assert master.request("DELETE", f"/api/v1/projects/{p}", token=admin).status == 200
     wait_for("the deletion", lambda: master.get(f"/api/v1/projects/{p}").status == 404)
 
@@ -270,8 +265,8 @@ def test_a_place_whose_experiment_cannot_be_deleted_says_why(new_cluster):
     failed = wait_for("the failure", lambda: (lambda s: s if s["state"] == "WORKSPACE_STATE_DELETE_FAILED" else None)(
         c.get(f"/api/v1/workspaces/{w}").json["workspace"]))
     assert f"experiment {x} could not be deleted" in failed["errorMessage"]
-    assert "is being deleted" in error(create_in(c, p)) and "is being deleted" in error(
-        c.post(f"/api/v1/experiments/{heir}/move", {"destinationProjectId": p}))
+    assert "is being deleted" in error_of(create_in(c, p), 400) and "is being deleted" in error_of(
+        c.post(f"/api/v1/experiments/{heir}/move", {"destinationProjectId": p}), 400)
     kill(c, heir)
     assert c.request("DELETE", f"/api/v1/experiments/{heir}").status == 200
     wait_for("the heir's deletion", lambda: c.get(f"/api/v1/experiments/{heir}").status == 404)
@@ -296,7 +291,7 @@ def test_nothing_is_created_in_a_workspace_while_it_is_deleted(master):
             created, launched = threads.submit(create, p, w), threads.submit(launch, p, w)
             deleted = threads.submit(master.request, "DELETE", f"/api/v1/workspaces/{w}").result()
             made = [reply for reply in (created.result(), launched.result()) if reply.status == 200]
-            refused = [error(reply, reply.status) for reply in (created.result(), launched.result()) if reply.status in (400, 404)]
+            refused = [error_of(reply, reply.status) for reply in (created.result(), launched.result()) if reply.status in (400, 404)]
             assert len(made) + len(refused) == 2, (created.result(), launched.result())
             assert deleted.status == (400 if made else 200), (deleted, made)
             assert all("is being deleted" in text or "not found" in text for text in refused), refused
@@ -358,13 +353,13 @@ def test_what_lies_in_an_archived_place_is_archived(master):
 
 
 def test_the_default_workspace_keeps_its_one_project(master):
-    assert "default workspace" in error(master.post("/api/v1/workspaces/1/projects", {"name": "q"}))
+    assert "default workspace" in error_of(master.post("/api/v1/workspaces/1/projects", {"name": "q"}), 400)
     p = project(master, workspace(master, "not-default")["id"], "p")["id"]
-    assert "default workspace" in error(master.post(f"/api/v1/projects/{p}/move", {"destinationWorkspaceId": 1}))
+    assert "default workspace" in error_of(master.post(f"/api/v1/projects/{p}/move", {"destinationWorkspaceId": 1}), 400)
     token = as_admin(master)
     w = workspace(master, "no-target")["id"]
     for change in (lambda: master.request("PATCH", "/api/v1/projects/1", {"name": "x"}, token=token),
                    lambda: master.request("POST", "/api/v1/projects/1/move", {"destinationWorkspaceId": w}, token=token),
                    lambda: master.request("POST", "/api/v1/projects/1/archive", token=token)):
-        assert "immutable" in error(change())
+        assert "immutable" in error_of(change(), 400)
     assert [q["id"] for q in master.get("/api/v1/workspaces/1/projects").json["projects"]] == [1]

@@ -4,13 +4,7 @@ import json
 import socket
 
 import pytest
-
-
-def error_of(reply, status):
-    assert reply.status == status, reply
-    error = reply.json["error"]
-    assert set(error) == {"code", "reason", "error"}
-    return error["error"]
+from support.cluster import error_of
 
 
 def entry(path, content=b"x", type=48):

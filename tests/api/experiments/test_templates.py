@@ -2,6 +2,7 @@
 import json
 
 import pytest
+from support.cluster import error_of
 from support.det import run_det
 
 TEMPLATES = "/api/v1/templates"
@@ -18,11 +19,6 @@ def create(master, template, validate_only=False, **changes):
                                                "activate": False, "validateOnly": validate_only})
 
 
-def error(reply):
-    assert reply.status >= 400, reply
-    return reply.json["error"]["error"]
-
-
 def test_a_template_comes_back_changes_and_goes(master):
     made = put(master, "first", {"description": "d", "environment": {"environment_variables": ["A=1"]}})
     assert made == {"name": "first", "config": {"description": "d", "environment": {"environment_variables": ["A=1"]}}, "workspaceId": 1}
@@ -31,7 +27,7 @@ def test_a_template_comes_back_changes_and_goes(master):
     assert changed["config"] == {"description": "e"}
     renamed = master.patch("/api/v1/template/rename", {"oldName": "first", "newName": "a b.c-d"}).json["template"]
     assert renamed["name"] == "a b.c-d"
-    assert error(master.get(f"{TEMPLATES}/first")) == "template 'first' not found"
+    assert error_of(master.get(f"{TEMPLATES}/first")) == "template 'first' not found"
     assert master.request("DELETE", f"{TEMPLATES}/a%20b.c-d").status == 200
     assert master.request("DELETE", f"{TEMPLATES}/a%20b.c-d").status == 404
 
@@ -82,8 +78,8 @@ def test_a_template_may_hold_half_of_a_section_and_the_whole_is_judged(master):
     assert whole.json["config"]["hyperparameters"]["lr"]["maxval"] == 1 and whole.json["config"]["searcher"]["max_trials"] == 16
     alone = create(master, "half", validate_only=True)
     assert alone.status == 400
-    assert error(alone).startswith('with the template merged: <config>.searcher: unknown field "max_trials" with name "single"; allowed:')
-    assert '\n<config>.hyperparameters.lr: "minval" must be set' in error(alone)
+    assert error_of(alone).startswith('with the template merged: <config>.searcher: unknown field "max_trials" with name "single"; allowed:')
+    assert '\n<config>.hyperparameters.lr: "minval" must be set' in error_of(alone)
 
 
 @pytest.mark.parametrize("config, words", [
@@ -100,7 +96,7 @@ def test_a_bad_configuration_is_refused_at_every_door(master, config, words):
                                    ("PUT", f"{TEMPLATES}/bad", {"name": "bad", "config": config}),
                                    ("PATCH", f"{TEMPLATES}/good", config)):
             reply = master.request(method, path, body)
-            assert reply.status == 400 and words in error(reply), reply
+            assert reply.status == 400 and words in error_of(reply), reply
         assert master.get(f"{TEMPLATES}/bad").status == 404
         assert master.get(f"{TEMPLATES}/good").json["template"]["config"] == {}
     finally:
@@ -110,29 +106,29 @@ def test_a_bad_configuration_is_refused_at_every_door(master, config, words):
 def test_names_and_places_that_cannot_be(master):
     put(master, "taken", {})
     put(master, "other", {})
-    assert "already exists" in error(master.post(f"{TEMPLATES}/taken", {"name": "taken", "config": {}}))
-    assert "already exists" in error(master.patch("/api/v1/template/rename", {"oldName": "other", "newName": "taken"}))
-    assert "1 to 255 bytes" in error(master.patch("/api/v1/template/rename", {"oldName": "other", "newName": ""}))
-    assert "'/'" in error(master.patch("/api/v1/template/rename", {"oldName": "other", "newName": "a/b"}))
-    assert "1 to 255 bytes" in error(master.post(f"{TEMPLATES}/{'x' * 256}", {"config": {}}))
-    assert "workspace 99 does not exist" in error(master.post(f"{TEMPLATES}/lost", {"config": {}, "workspaceId": 99}))
+    assert "already exists" in error_of(master.post(f"{TEMPLATES}/taken", {"name": "taken", "config": {}}))
+    assert "already exists" in error_of(master.patch("/api/v1/template/rename", {"oldName": "other", "newName": "taken"}))
+    assert "1 to 255 bytes" in error_of(master.patch("/api/v1/template/rename", {"oldName": "other", "newName": ""}))
+    assert "'/'" in error_of(master.patch("/api/v1/template/rename", {"oldName": "other", "newName": "a/b"}))
+    assert "1 to 255 bytes" in error_of(master.post(f"{TEMPLATES}/{'x' * 256}", {"config": {}}))
+    assert "workspace 99 does not exist" in error_of(master.post(f"{TEMPLATES}/lost", {"config": {}, "workspaceId": 99}))
     for reply in (master.get(f"{TEMPLATES}/none"), master.patch(f"{TEMPLATES}/none", {}),
                   master.patch("/api/v1/template/rename", {"oldName": "none", "newName": "n"})):
-        assert reply.status == 404 and error(reply) == "template 'none' not found"
+        assert reply.status == 404 and error_of(reply) == "template 'none' not found"
     unknown = create(master, "none")
-    assert unknown.status == 404 and error(unknown) == "template 'none' not found"
+    assert unknown.status == 404 and error_of(unknown) == "template 'none' not found"
 
 
 def test_a_configuration_cannot_name_its_template_itself(master):
     reply = master.post("/api/v1/experiments", {"config": json.dumps(master.experiment_config(template="base"))})
-    assert reply.status == 400 and "a template is named when an experiment is created" in error(reply)
+    assert reply.status == 400 and "a template is named when an experiment is created" in error_of(reply)
 
 
 def test_nonsense_upon_a_template_is_refused_like_any_other(master):
     """In an earlier version a list of labels with a null in it, in template and configuration, ended the master."""
     put(master, "labelled", {"labels": ["t", "u"]})
     reply = create(master, "labelled", labels=[None, "c", 5, {}])
-    assert reply.status == 400 and "<config>.labels" in error(reply)
+    assert reply.status == 400 and "<config>.labels" in error_of(reply)
     assert master.get("/health").status == 200
 
 

@@ -7,7 +7,7 @@ import signal
 import threading
 
 import pytest
-from support.cluster import wait_for
+from support.cluster import error_of, wait_for
 
 TRIALS = "/api/v1/trials"
 
@@ -15,11 +15,6 @@ TRIALS = "/api/v1/trials"
 def report(c, trial, step, metrics, group="training", run=0, **more):
     return c.post(f"{TRIALS}/{trial}/metrics", {"group": group, "metrics": {
         "trialId": trial, "trialRunId": run, "stepsCompleted": step, "metrics": {"avgMetrics": metrics}, **more}})
-
-
-def error_of(reply, status=400):
-    assert reply.status == status, reply
-    return reply.json["error"].get("error") or reply.json["error"]["message"]
 
 
 @pytest.fixture
@@ -142,7 +137,7 @@ def long_series(master):
     ("trialIds=1&timeSeriesFilter.name=colour", "allowed are batches"),
 ])
 def test_bad_comparisons(master, trial, query, part):
-    assert part in error_of(master.get(f"{TRIALS}/time-series?{query}"))
+    assert part in error_of(master.get(f"{TRIALS}/time-series?{query}"), 400)
 
 
 def test_comparison_of_an_unknown_trial(master):
@@ -202,7 +197,7 @@ def test_streams_follow_an_experiment_until_it_ends(master, trial):
 def test_bad_streams(master, trial, path, part):
     parent, _, name = path.rpartition("/")
     url = "/api/v1/experiments/" + (f"{parent}/metrics-stream/{name}" if parent else f"metrics-stream/{name}")
-    assert part in error_of(master.get(url))
+    assert part in error_of(master.get(url), 400)
 
 
 # ---- sealing ----
@@ -226,7 +221,7 @@ def test_reports_are_sealed_and_nobody_sees_it(new_cluster):
     assert stored(c, t) == told
     assert report(c, t, 3, {"late": [1, {"x": None}]}).status == 200
     told[2][1]["late"] = [1, {"x": None}]
-    assert "another value" in error_of(report(c, t, 4, {"acc": 99}))
+    assert "another value" in error_of(report(c, t, 4, {"acc": 99}), 400)
     assert report(c, t, 4, told[3][1]).status == 200, "said twice, counted once"
     assert stored(c, t) == told
     c.stop_master(signal.SIGKILL)
@@ -301,7 +296,7 @@ def deep(levels):
 ])
 def test_bad_reports_change_nothing(master, trial, metrics, step, group, part):
     _, t = trial
-    assert part in error_of(report(master, t, step, metrics, group=group))
+    assert part in error_of(report(master, t, step, metrics, group=group), 400)
     assert stored(master, t) == []
     assert master.get(f"{TRIALS}/{t}").json["trial"]["summaryMetrics"] == {}
 
@@ -326,10 +321,10 @@ def test_wrong_types_are_refused(master, trial, body):
 
 def test_reports_of_other_runs_and_ended_trials_are_refused(master, trial):
     x, t = trial
-    assert "invalid run id, 7 != 0" in error_of(report(master, t, 1, {"a": 1}, run=7))
-    assert "invalid run id, 7 != 0" in error_of(report(master, t, 1, {"a": 1}, run=7, group="validation"))
+    assert "invalid run id, 7 != 0" in error_of(report(master, t, 1, {"a": 1}, run=7), 400)
+    assert "invalid run id, 7 != 0" in error_of(report(master, t, 1, {"a": 1}, run=7, group="validation"), 400)
     assert "not found" in error_of(report(master, 999999, 1, {"a": 1}), 404)
     assert master.post(f"/api/v1/experiments/{x}/kill").status == 200
     master.wait_experiment(x)
-    assert "has ended" in error_of(report(master, t, 1, {"a": 1}))
+    assert "has ended" in error_of(report(master, t, 1, {"a": 1}), 400)
     assert stored(master, t) == []

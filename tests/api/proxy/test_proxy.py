@@ -229,6 +229,7 @@ def test_programs_without_a_session_get_401_and_browsers_are_sent_to_log_in(visi
         reply = visited.ask("echo?a=b&c", token=token, headers=HTML)
         assert reply.status == 303
         assert reply.headers["Location"] == f"/det/login?redirect=/proxy/{visited.task}%3A{visited.port}/echo%3Fa%3Db%26c"
+        assert reply.headers["Referrer-Policy"] == "no-referrer"
     assert visited.ask("echo", token=None, headers={"Authorization": f"Basic {visited.token}"}).status == 401
 
 

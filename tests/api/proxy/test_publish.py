@@ -6,7 +6,7 @@ import socket
 import time
 
 import pytest
-from support.cluster import BUILD, SANITIZED, wait_for
+from support.cluster import BUILD, SANITIZED, error_of, wait_for
 from support.det import run_det
 from support.ports import free_port
 from support.processes import memory_kib
@@ -73,11 +73,6 @@ def test_a_client_that_leaves_leaves_nothing_behind(cluster, served):
             c.sendall(b"x")
             assert c.recv(1) == b"x"
     wait_for("the connections to go", lambda: descriptors() <= before)
-
-
-def error_of(reply, status):
-    assert reply.status == status, reply
-    return reply.json["message"]
 
 
 def test_what_cannot_be_reached_says_why(cluster, served):

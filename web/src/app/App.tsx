@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { SignInForm, SignInPage } from "@features/session/SignIn";
 import { useMe } from "@shared/api/me";
 import { askAtOnce, queryOf } from "@shared/api/query";
@@ -29,7 +29,7 @@ function Inside({ path }: { path: string }) {
   // What the page needs in any case is asked for while the master says who is signed in.
   askAtOnce(queryOf(api.getMaster()));
   const page = pageAt(path)?.page;
-  if (page) void load(page).catch(() => {});
+  useMemo(() => { if (page) void load(page).catch(() => {}); }, [page]);
   const [known, setKnown] = useState<User | null>(null);
   useEffect(() => { if (user) setKnown(user); }, [user]);
   useUpdates(known !== null && !out);
@@ -92,13 +92,15 @@ function Body({ path, user }: { path: string; user: User }) {
   useEffect(() => {
     setError(null);
     if (!page || loaded.has(page)) return;
+    let left = false;
     load(page).then(
-      () => redraw((n) => n + 1),
+      () => { if (!left) redraw((n) => n + 1); },
       // The master was upgraded since this page was loaded, and no longer has its files.
-      () => setError(new Error("This part of the interface could not be loaded. If the master was upgraded, load the page again.")),
+      () => { if (!left) setError(new Error("This part of the interface could not be loaded. If the master was upgraded, load the page again.")); },
     );
+    return () => { left = true; };
   }, [page]);
   if (!found?.parameters) return <Empty page title="There is no such page" action={<a href={to("")}>To the first page</a>}>Nothing lies at {path}.</Empty>;
-  if (error) return <Empty page title="Not loaded" action={<Button onClick={() => location.reload()}>Load again</Button>}>{error.message}</Empty>;
-  return draw ? draw(found.parameters, user) : <Waiting lines={6} />;
+  if (draw) return draw(found.parameters, user);
+  return error ? <Empty page title="Not loaded" action={<Button onClick={() => location.reload()}>Load again</Button>}>{error.message}</Empty> : <Waiting lines={6} />;
 }

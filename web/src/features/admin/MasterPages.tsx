@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { stream } from "@shared/api/client";
 import { useApi } from "@shared/api/query";
+import { keepReading } from "@shared/api/reading";
 import * as api from "@shared/api/routes.gen";
 import { plain } from "@shared/lib/ansi";
 import { root, useParameter } from "@shared/lib/address";
@@ -23,20 +24,18 @@ function useMasterLog() {
   const visible = useVisible();
   useEffect(() => {
     if (!visible) return;
-    const stop = new AbortController();
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const read = async () => {
-      for await (const found of stream(api.masterLogs(last.current < 0 ? { offset: -LINES_MAX, follow: true } : { offset: last.current + 1, follow: true }), stop.signal)) {
+    const read = async (signal: AbortSignal) => {
+      for await (const found of stream(api.masterLogs(last.current < 0 ? { offset: -LINES_MAX, follow: true } : { offset: last.current + 1, follow: true }), signal)) {
         const fresh = found.flatMap(({ logEntry: e }): LogLine[] => (e && e.id > last.current ? [{ id: String(e.id), time: e.timestamp, text: e.message.replace(/\n$/, ""), level: e.level.replace("LOG_LEVEL_", "").toLowerCase().replace("unspecified", "") as LogLine["level"], rank: null, source: "" }] : []));
         if (fresh.length) last.current = Number(fresh.at(-1)!.id);
         setPending(false);
         setError(null);
         setLines((before) => [...before, ...fresh].slice(-LINES_MAX));
       }
+      return false;
     };
-    const run = () => read().catch((failure: Error) => { if (!stop.signal.aborted) { setError(failure); setPending(false); } }).finally(() => { if (!stop.signal.aborted) timer = setTimeout(() => void run(), AGAIN_MS); });
-    void run();
-    return () => { stop.abort(); clearTimeout(timer); };
+    const failed = (failure: Error) => { setError(failure); setPending(false); };
+    return keepReading(read, failed, AGAIN_MS);
   }, [visible]);
   return { lines, error, isPending, live: visible && !error };
 }

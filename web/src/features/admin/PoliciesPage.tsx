@@ -59,7 +59,7 @@ function Editor({ scope, policy, refused }: { scope: Scope; policy: Record<strin
     <section class="panel fills">
       <header class="wraps">
         <h2>{isSet ? "The policy" : "No policy is set"}</h2>
-        <div class="row wrap">
+        <div class="row wraps">
           <span class={all.length ? "bad-count" : "muted"}>{all.length ? count(all.length, "mistake") : typed !== null ? "not saved yet" : ""}</span>
           {!text.trim() && !refused && <Button onClick={() => setTyped(EXAMPLE)}>Begin with an example</Button>}
           {typed !== null && <Button onClick={() => setTyped(null)}>Discard</Button>}

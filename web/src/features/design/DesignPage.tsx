@@ -37,7 +37,7 @@ export function DesignPage() {
       <Block title="2 Form"><Forms /></Block>
       <Block title="3 Chart"><Charts /></Block>
       <Block title="4 Log view"><Logs /></Block>
-      <Block title="5 State badge"><div class="row wrap">{STATES.map((state) => <StateBadge key={state} state={`STATE_${state}`} />)}</div></Block>
+      <Block title="5 State badge"><div class="row wraps">{STATES.map((state) => <StateBadge key={state} state={`STATE_${state}`} />)}</div></Block>
       <Block title="6 Progress">
         <div class="bars">
           {[0, 0.07, 0.5, 1].map((value) => <Progress key={value} value={value} label="Progress" />)}
@@ -119,7 +119,7 @@ function Forms() {
   const [choice, setChoice] = useState<"all" | "active">("all");
   return (
     <>
-      <div class="row wrap">
+      <div class="row wraps">
         <Button kind="primary">Primary</Button><Button>Plain</Button><Button kind="danger">Danger</Button><Button kind="bare">Bare</Button>
         <Button kind="primary" disabled>Disabled</Button><Button disabled>Disabled</Button><Button kind="primary" busy>Busy</Button><Button busy>Busy</Button>
       </div>
@@ -131,7 +131,7 @@ function Forms() {
         <SelectField label="Resource pool" value="default" options={[["default", "default"], ["a100", "a100"]]} onChange={() => {}} />
         <SelectField label="Resource pool" value="default" options={[["default", "default"]]} onChange={() => {}} disabled hint="There is one pool only." />
       </div>
-      <div class="row wrap">
+      <div class="row wraps">
         <SearchField label="Search" value="" onInput={() => {}} />
         <Choice label="Which" value={choice} options={[["all", "All"], ["active", "Active"]]} onChange={setChoice} />
         <CheckField label="Archived, too" checked={on} onChange={setOn} /><CheckField label="Cannot be chosen" checked={false} disabled onChange={() => {}} />
@@ -205,7 +205,7 @@ const ACTIONS: (Action | null)[] = [
 
 function Menus() {
   return (
-    <div class="row wrap top">
+    <div class="row wraps top">
       <Menu label="Actions" actions={ACTIONS} /><Menu label="Project" actions={ACTIONS}><span>vision / classifiers</span></Menu>
       <div class="menu still"><MenuList actions={ACTIONS} choose={() => {}} /></div>
     </div>

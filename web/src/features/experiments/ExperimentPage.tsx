@@ -101,7 +101,7 @@ function Head({ x }: { x: Experiment }) {
         <nav class="crumbs" aria-label="Where this is">
           <a href={to(`projects/${x.projectId}`)}>{plain(x.workspaceName)} / {plain(x.projectName)}</a>
         </nav>
-        <div class="row wrap">
+        <div class="row wraps">
           <h1 class="cut" title={plain(x.name)}>{plain(x.name)}</h1>
           <span class="muted number">#{x.id}</span>
           <StateBadge state={x.state} />

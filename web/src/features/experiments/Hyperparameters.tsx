@@ -2,18 +2,19 @@
 // the master down-samples.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { stream } from "@shared/api/client";
+import { keepReading } from "@shared/api/reading";
 import * as api from "@shared/api/routes.gen";
 import type { Experiment } from "@shared/api/routes.gen";
 import { plain } from "@shared/lib/ansi";
 import { go, to, useParameter } from "@shared/lib/address";
 import { flatten } from "@shared/lib/flatten";
 import { count, metric } from "@shared/lib/format";
+import type { MetricName } from "@shared/lib/metric-names";
 import { Chart, type Series } from "@shared/ui/Chart";
 import { pictureOfSvg } from "@shared/ui/chart-picture";
 import { Copies } from "@shared/ui/Copies";
 import { Empty, Failure, Waiting } from "@shared/ui/Empty";
 import { CheckField, Choice, SelectField } from "@shared/ui/Form";
-import { sayError } from "@shared/ui/Toast";
 import { useNarrow, useVisible } from "@shared/lib/hooks";
 import { HeatMap } from "./HeatMap";
 import { type Axis, axesOf, bestOf, importanceOf, placeOn, ranksOf, type SearchTrial } from "./search-data";
@@ -27,32 +28,29 @@ const pointsOf = (trials: number) => Math.max(POINTS.least, Math.min(POINTS.most
 const PERIOD_S = 10;
 const AGAIN_MS = 5000;
 
-interface Metric {
-  group: string;
-  name: string;
-}
-
-/** The metrics that the trials have reported. */
-function useMetrics(id: number, enabled: boolean): Metric[] {
-  const [found, setFound] = useState<Metric[]>([]);
+/** The metrics that the trials have reported: all so far, then those that are new. */
+function useMetrics(id: number, enabled: boolean) {
+  const [found, setFound] = useState<MetricName[]>([]);
+  const [error, setError] = useState<Error | null>(null);
+  const visible = useVisible();
+  useLayoutEffect(() => setFound([]), [id]);
   useEffect(() => {
-    if (!enabled) return;
-    const stop = new AbortController();
-    const read = async () => {
-      // The first answer has all names so far; the others, of a search that goes on, would have those that are new.
-      for await (const replies of stream(api.expMetricNames({ ids: [id], periodSeconds: PERIOD_S }), stop.signal)) {
-        setFound(replies.flatMap((reply) => reply.metricNames));
-        stop.abort();
+    if (!enabled || !visible) return;
+    return keepReading(async (signal) => {
+      const known: MetricName[] = [];
+      for await (const replies of stream(api.expMetricNames({ ids: [id], periodSeconds: PERIOD_S }), signal)) {
+        known.push(...replies.flatMap((reply) => reply.metricNames));
+        setFound([...known]);
+        setError(null);
       }
-    };
-    read().catch((error: Error) => { if (!stop.signal.aborted) sayError(error); });
-    return () => stop.abort();
-  }, [id, enabled]);
-  return found;
+      return true;
+    }, setError, AGAIN_MS);
+  }, [id, enabled, visible]);
+  return { found, error };
 }
 
 /** The trials with their points of one metric as the master sends them: first all, then what is new. */
-function useSearch(x: Experiment, metric: Metric) {
+function useSearch(x: Experiment, metric: MetricName) {
   const [trials, setTrials] = useState<SearchTrial[] | null>(null);
   const [error, setError] = useState<Error | null>(null);
   const visible = useVisible();
@@ -62,12 +60,10 @@ function useSearch(x: Experiment, metric: Metric) {
   // The request need not wait for the frame that says that it is under way.
   useLayoutEffect(() => {
     if (!visible) return;
-    const stop = new AbortController();
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const read = async () => {
+    return keepReading(async (signal) => {
       const known = new Map<number, SearchTrial>();
       const call = api.trialsSample({ experimentId: x.id, metricName: metric.name, group: metric.group, maxTrials: TRIALS_MAX, maxDatapoints: points, periodSeconds: PERIOD_S });
-      for await (const replies of stream(call, stop.signal)) {
+      for await (const replies of stream(call, signal)) {
         for (const reply of replies) {
           for (const t of reply.trials) {
             const before = known.get(t.trialId)?.points ?? [];
@@ -83,14 +79,8 @@ function useSearch(x: Experiment, metric: Metric) {
         setError(null);
       }
       setTrials([...known.values()].sort((a, b) => a.id - b.id));
-    };
-    const run = () => read().catch((failure: Error) => {
-      if (stop.signal.aborted) return;
-      setError(failure);
-      timer = setTimeout(() => void run(), AGAIN_MS);
-    });
-    void run();
-    return () => { stop.abort(); clearTimeout(timer); };
+      return true;
+    }, setError, AGAIN_MS);
   }, [x.id, metric.group, metric.name, visible]);
   return { trials, error };
 }
@@ -98,9 +88,9 @@ function useSearch(x: Experiment, metric: Metric) {
 export function Hyperparameters({ x, smaller }: { x: Experiment; smaller: boolean }) {
   const [view, setView] = useParameter("view", "parallel");
   const [wanted, setWanted] = useParameter("metric");
-  const metrics = useMetrics(x.id, view === "curves");
+  const { found: metrics, error: lost } = useMetrics(x.id, view === "curves");
   // The other views show what the search goes by.
-  const ruling: Metric = { group: "validation", name: x.searcherMetric };
+  const ruling: MetricName = { group: "validation", name: x.searcherMetric };
   const metric = view === "curves" && wanted.includes(".") ? { group: wanted.slice(0, wanted.indexOf(".")), name: wanted.slice(wanted.indexOf(".") + 1) } : ruling;
   const { trials, error } = useSearch(x, metric);
   const [log, setLog] = useParameter("log");
@@ -117,7 +107,7 @@ export function Hyperparameters({ x, smaller }: { x: Experiment; smaller: boolea
         <Choice label="View" quiet value={view} onChange={setView} options={[["parallel", "Parallel coordinates"], ["scatter", "Scatter"], ["heat", "Heat map"], ["curves", "Learning curves"]]} />
         <span class="row wraps">
           <span class="muted number">{trials ? `${count(trials.length, "trial")}${x.numTrials > trials.length ? ` of ${x.numTrials}` : ""}` : ""}</span>
-          {view === "curves" && <SelectField label="Metric" quiet value={`${metric.group}.${metric.name}`} onChange={(one) => setWanted(one === options[0] ? null : one)} options={[...new Set(options)].map((one) => [one, plain(one)] as [string, string])} />}
+          {view === "curves" && <SelectField label="Metric" quiet lost={lost} value={`${metric.group}.${metric.name}`} onChange={(one) => setWanted(one === options[0] ? null : one)} options={[...new Set(options)].map((one) => [one, plain(one)] as [string, string])} />}
           {view === "curves" && <CheckField label="Log scale" checked={Boolean(log)} onChange={(on) => setLog(on ? "1" : null)} />}
         </span>
       </header>

@@ -8,7 +8,7 @@ import { Dialog } from "@shared/ui/Dialog";
 import { TextField } from "@shared/ui/Form";
 import { Icon } from "@shared/ui/icons";
 import { type Action, Menu } from "@shared/ui/Menu";
-import { say } from "@shared/ui/Toast";
+import { say, sayError } from "@shared/ui/Toast";
 
 interface View {
   name: string;
@@ -16,7 +16,7 @@ interface View {
 }
 
 export function Views() {
-  const [views, setViews] = useUserSetting<View[]>("views", []);
+  const { value: views, isRead, save: setViews } = useUserSetting<View[]>("views", []);
   const [naming, setNaming] = useState(false);
   const [dropping, setDropping] = useState(false);
   const { path, query } = here();
@@ -24,14 +24,13 @@ export function Views() {
   const open = (view: View) => go(view.query ? `${path}?${view.query}` : path);
   const save = (name: string) => setViews([...views.filter((view) => view.name !== name), { name, query: now }].sort((a, b) => a.name.localeCompare(b.name)));
   const drop = (view: View) => {
-    setViews(views.filter((other) => other !== view));
     setDropping(false);
-    say(`The view “${plain(view.name)}” is removed.`, { undo: () => setViews(views) });
+    setViews(views.filter((other) => other !== view)).then(() => say(`The view “${plain(view.name)}” is removed.`, { undo: () => void setViews(views).catch(sayError) }), sayError);
   };
   const actions: (Action | null)[] = [
     ...views.map((view): Action => ({ label: plain(view.name), chosen: view.query === now, perform: () => open(view) })),
     ...(views.length ? [null] : []),
-    { label: "Save this view", refused: now ? undefined : "Search, filter, order or choose columns first", perform: () => setNaming(true) },
+    { label: "Save this view", refused: !isRead ? "The views have not been read yet" : now ? undefined : "Search, filter, order or choose columns first", perform: () => setNaming(true) },
     ...(views.length ? [{ label: "Remove a view", perform: () => setDropping(true) }] : []),
   ];
   return (
@@ -47,19 +46,18 @@ export function Views() {
   );
 }
 
-function NameDialog({ onClose, onSave }: { onClose: () => void; onSave: (name: string) => void }) {
+function NameDialog({ onClose, onSave }: { onClose: () => void; onSave: (name: string) => Promise<unknown> }) {
   const [name, setName] = useState("");
+  const [mistake, setMistake] = useState<string>();
   const submit = (event: Event) => {
     event.preventDefault();
     if (!name.trim()) return;
-    onSave(name.trim());
-    say(`The view “${plain(name.trim())}” is saved.`);
-    onClose();
+    onSave(name.trim()).then(() => { say(`The view “${plain(name.trim())}” is saved.`); onClose(); }, (error: Error) => setMistake(error.message));
   };
   return (
     <Dialog title="Save this view" onClose={onClose}>
       <form class="form" onSubmit={submit}>
-        <TextField label="Name" value={name} onInput={setName} maxLength={80} required autofocus hint="Search, filters, order and columns are kept under this name, for you, in every browser." />
+        <TextField label="Name" value={name} onInput={setName} maxLength={80} required autofocus mistake={mistake} hint="Search, filters, order and columns are kept under this name, for you, in every browser." />
         <div class="ends"><Button onClick={onClose}>Cancel</Button><Button type="submit" kind="primary" disabled={!name.trim()}>Save</Button></div>
       </form>
     </Dialog>

@@ -52,7 +52,7 @@ export function ModelPage({ id, tab }: { id: string; tab: "versions" | "notes" |
       <header class="page-head">
         <div class="grow">
           <nav class="crumbs" aria-label="Where this is"><a href={to("models")}>Models</a></nav>
-          <div class="row wrap"><h1 class="cut">{plain(model.name)}</h1>{model.archived && <span class="muted">archived</span>}<span class="muted">{plain(model.description)}</span></div>
+          <div class="row wraps"><h1 class="cut">{plain(model.name)}</h1>{model.archived && <span class="muted">archived</span>}<span class="muted">{plain(model.description)}</span></div>
         </div>
         <div class="row unprinted"><Button onClick={() => setEditing(true)}>Edit</Button><Menu label={`Actions of model ${plain(model.name)}`} actions={actions.actionsOf(model)} /></div>
       </header>
@@ -123,7 +123,7 @@ export function ModelVersionPage({ id, version }: { id: string; version: string 
       <header class="page-head">
         <div class="grow">
           <nav class="crumbs" aria-label="Where this is"><a href={to("models")}>Models</a> / <a href={to(`models/${id}`)}>{plain(v.model?.name ?? "")}</a></nav>
-          <div class="row wrap"><h1>Version {v.version}</h1><span class="muted">{plain(v.name)}</span>{v.aliases.map((name) => <span key={name} class="chip">{plain(name)}<button type="button" aria-label={`Remove the alias ${plain(name)}`} onClick={() => drop.mutate(name, { onError: sayError })}>×</button></span>)}</div>
+          <div class="row wraps"><h1>Version {v.version}</h1><span class="muted">{plain(v.name)}</span>{v.aliases.map((name) => <span key={name} class="chip">{plain(name)}<button type="button" aria-label={`Remove the alias ${plain(name)}`} onClick={() => drop.mutate(name, { onError: sayError })}>×</button></span>)}</div>
         </div>
         <div class="row unprinted">
           {v.checkpoint && <a class="button plain" href={new URL(`checkpoints/${v.checkpoint.uuid}`, root).href} download={`${v.checkpoint.uuid}.tar`}>Download</a>}

@@ -64,7 +64,7 @@ function LaunchedTask({ id, kind, about, tab }: { id: string; kind: Kind; about:
       <header class="page-head">
         <div class="grow">
           <nav class="crumbs" aria-label="Where this is"><a href={to(`tasks?kind=${kind.name}`)}>{kind.title}s</a></nav>
-          <div class="row wrap">
+          <div class="row wraps">
             <h1 class="cut" title={plain(task.description)}>{plain(task.description) || id}</h1>
             <StateBadge state={task.state} title={task.exitStatus} />
             <span class="muted number summary">
@@ -103,7 +103,7 @@ function GenericTask({ id, about, tab }: { id: string; about: Task; tab: string 
       <header class="page-head">
         <div class="grow">
           <nav class="crumbs" aria-label="Where this is"><a href={to("tasks")}>Tasks</a></nav>
-          <div class="row wrap">
+          <div class="row wraps">
             <h1 class="mono">{id.slice(0, 13)}</h1>
             {state && <StateBadge state={`STATE_${state.replace("STATE_", "")}`} />}
             <span class="muted number summary"><span>{words(about.taskType.replace("TASK_", ""))} task</span><span>started <Ago time={about.startTime} /></span>

@@ -96,8 +96,9 @@ function Against({ trial, config, record, other }: { trial: Trial; config: Confi
   const experimentId = theirs.data?.trial?.experimentId ?? 0;
   const parent = useApi(api.getExperiment({ experimentId }), { enabled: experimentId > 0 });
   const environments = useApi(api.getTrialEnvironments({ trialId: id }), { enabled: id > 0 });
-  const error = theirs.error ?? parent.error ?? environments.error;
-  if (error) return <section class="panel"><Failure error={error} /></section>;
+  // What has been read stays on the screen when it could not be read again.
+  const lost = [theirs, parent, environments].find((one) => one.error && !one.data)?.error;
+  if (lost) return <section class="panel"><Failure error={lost} /></section>;
   if (!environments.data || !parent.data) return <section class="panel"><Waiting lines={6} /></section>;
   const rows = differences(factsOf(record, config), factsOf(chosenOf(environments.data.environments), parent.data.config));
   const missing = environments.data.environments.length === 0 ? `trial ${id}` : record ? "" : `trial ${trial.id}`;

@@ -1,5 +1,6 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { stream } from "@shared/api/client";
+import { keepReading } from "@shared/api/reading";
 import * as api from "@shared/api/routes.gen";
 import type { Trial, TrialProfilerMetricLabels } from "@shared/api/routes.gen";
 import { plain } from "@shared/lib/ansi";
@@ -36,12 +37,12 @@ function useProfile(trial: Trial) {
   const [all, setAll] = useState<Samples[] | null>(null);
   const [error, setError] = useState<Error | null>(null);
   useEffect(() => {
-    const stop = new AbortController();
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const run = () => read(trial.id, stop.signal).then((found) => { setAll(found); setError(null); }, (failure: Error) => { if (!stop.signal.aborted) setError(failure); })
-      .finally(() => { if (!stop.signal.aborted && !hasEnded(trial.state)) timer = setTimeout(run, AGAIN_MS); });
-    void run();
-    return () => { stop.abort(); clearTimeout(timer); };
+    const again = async (signal: AbortSignal) => {
+      setAll(await read(trial.id, signal));
+      setError(null);
+      return hasEnded(trial.state);
+    };
+    return keepReading(again, setError, AGAIN_MS);
   }, [trial.id, hasEnded(trial.state)]);
   return { all, error };
 }

@@ -36,7 +36,7 @@ export function TrialPage({ id, tab }: { id: number; tab: Tab }) {
           <nav class="crumbs" aria-label="Where this is">
             <a href={to(`${at}/trials`)}>{plain(parent?.experiment?.name ?? `Experiment ${trial.experimentId}`)}</a>
           </nav>
-          <div class="row wrap">
+          <div class="row wraps">
             <h1>Trial {id}</h1>
             <StateBadge state={trial.state} />
             <Summary trial={trial} />

@@ -45,7 +45,7 @@ export function WorkspacePage({ id }: { id: number }) {
       <header class="page-head">
         <div class="grow">
           <nav class="crumbs" aria-label="Where this is"><a href={to("workspaces")}>Workspaces</a></nav>
-          <div class="row wrap"><h1 class="cut">{plain(workspace?.name ?? "…")}</h1>{workspace && <span class="muted">of {plain(workspace.username)}{workspace.archived ? ", archived" : ""}</span>}</div>
+          <div class="row wraps"><h1 class="cut">{plain(workspace?.name ?? "…")}</h1>{workspace && <span class="muted">of {plain(workspace.username)}{workspace.archived ? ", archived" : ""}</span>}</div>
         </div>
         <div class="row unprinted">
           <Button kind="primary" disabled={!workspace || workspace.archived} onClick={() => setMaking(true)}>New project</Button>

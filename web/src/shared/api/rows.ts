@@ -25,12 +25,15 @@ export function useRows<R extends Reply, Row>(list: unknown, call: (offset: numb
     const [from, to] = [Math.floor(a / PAGE), Math.floor(b / PAGE)];
     setSight((now) => (now[0] === from && now[1] === to ? now : [from, to]));
   };
-  const [total, setTotal] = useState<number | null>(null);
-  if (total === null) askAtOnce(queryOf(call(0)));
+  const [before, setBefore] = useState<number | null>(null);
+  if (before === null) askAtOnce(queryOf(call(0)));
   const results = useQueries({ queries: pages.map((page) => queryOf(call(page * PAGE), every)) });
   const answered = results.find((result) => result.data)?.data?.pagination?.total;
-  useEffect(() => { if (answered !== undefined) setTotal(answered); }, [answered]);
-  useEffect(() => setTotal(null), [list]);
+  // In this order: the answer of a list that was read before is there when the total of the other list is forgotten.
+  useEffect(() => setBefore(null), [list]);
+  useEffect(() => { if (answered !== undefined) setBefore(answered); }, [list, answered]);
+  // While pages that have not been read yet are in sight, the total is that of the pages before.
+  const total = answered ?? before;
   const at = (index: number): Row | undefined => { const reply = results[pages.indexOf(Math.floor(index / PAGE))]?.data; return reply && of(reply)[index % PAGE]; };
   /** the rows of the pages in sight */
   const inSight = results.flatMap((result) => (result.data ? of(result.data) : []));

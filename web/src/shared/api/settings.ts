@@ -5,7 +5,8 @@ import * as api from "./routes.gen";
 
 const PATH = "web";
 
-export function useUserSetting<Value>(key: string, initial: Value): [Value, (value: Value) => void] {
+/** `isRead` is false until the master has said what it keeps: what is saved before that would replace it. `save` ends when the master has kept it. */
+export function useUserSetting<Value>(key: string, initial: Value): { value: Value; isRead: boolean; save: (value: Value) => Promise<unknown> } {
   const { data } = useApi(api.getUserSetting());
   const text = data?.settings.find((setting) => setting.key === key && setting.storagePath === PATH)?.value;
   const change = useChange((value: Value) => api.postUserSetting({ settings: [{ key, storagePath: PATH, value: JSON.stringify(value) }] }));
@@ -16,5 +17,5 @@ export function useUserSetting<Value>(key: string, initial: Value): [Value, (val
       return initial;
     }
   }, [text]);
-  return [value, (next) => change.mutate(next)];
+  return { value, isRead: data !== undefined, save: (next) => change.mutateAsync(next) };
 }

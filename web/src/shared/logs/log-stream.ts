@@ -2,6 +2,7 @@
 // the page is hidden.
 import { useCallback, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { stream } from "@shared/api/client";
+import { keepReading } from "@shared/api/reading";
 import type { Call } from "@shared/api/call";
 import type { LogLevel, TaskLogsResponse, TrialLogsResponse } from "@shared/api/routes.gen";
 import { useVisible } from "@shared/lib/hooks";
@@ -73,6 +74,8 @@ export function useLog(id: string, call: LogCall, filter: LogFilter, ended: bool
   const [hasOlder, setHasOlder] = useState(false);
   const [ranks, setRanks] = useState<number[]>([]);
   const now = useRef<LogLine[]>([]);
+  // Whether the last lines have been read to their end; what a search has found so far is shown before that.
+  const whole = useRef(false);
   const visible = useVisible();
   const key = `${id} ${JSON.stringify(filter)}`;
 
@@ -87,6 +90,7 @@ export function useLog(id: string, call: LogCall, filter: LogFilter, ended: bool
   // Requests need not wait for the frame that says that they are under way.
   useLayoutEffect(() => {
     now.current = [];
+    whole.current = false;
     setLines([]);
     setPending(true);
     setHasOlder(false);
@@ -95,36 +99,26 @@ export function useLog(id: string, call: LogCall, filter: LogFilter, ended: bool
 
   useLayoutEffect(() => {
     if (!visible) return;
-    const stop = new AbortController();
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const read = async () => {
-      if (now.current.length === 0) {
-        const last = await page(call, filter, null, stop.signal, filter.text ? show : undefined);
+    const read = async (signal: AbortSignal) => {
+      if (!whole.current || now.current.length === 0) {
+        const last = await page(call, filter, null, signal, filter.text ? show : undefined);
+        signal.throwIfAborted();
         show(last);
+        whole.current = true;
         setHasOlder(last.length === PAGE);
       }
       setPending(false);
       setError(null);
       const from = now.current.at(-1)?.time;
       const after = from ? { timestampAfter: earlier(from) } : {};
-      for await (const more of stream(call({ ...filtered(filter), follow: !ended, ...after }), stop.signal)) show(joined(now.current, more.map(lineOf)));
+      for await (const more of stream(call({ ...filtered(filter), follow: !ended, ...after }), signal)) show(joined(now.current, more.map(lineOf)));
       return ended;
     };
-    const run = () =>
-      read().then(
-        (done) => { if (!done && !stop.signal.aborted) timer = setTimeout(run, AGAIN_MS); },
-        (failure: Error) => {
-          if (stop.signal.aborted) return;
-          setPending(false);
-          setError(failure);
-          timer = setTimeout(run, AGAIN_MS);
-        },
-      );
-    void run();
-    return () => {
-      stop.abort();
-      clearTimeout(timer);
+    const failed = (failure: Error) => {
+      setPending(false);
+      setError(failure);
     };
+    return keepReading(read, failed, AGAIN_MS);
   }, [key, ended, visible]);
 
   const reading = useRef(false);
