@@ -91,12 +91,8 @@ static int find_user(struct req *r, struct store *db, struct error *err)
     cleanup_error struct error unknown = ERROR_INIT;
     if (store_user_by_name(db, l->account, &r->arena, &l->user, &unknown) == 0)
         return 0;
-    if (unknown.kind == ERR_NOT_FOUND) {
-        l->user = (struct store_user){0};
-        return 0;
-    }
-    error_move(err, &unknown);
-    return -1;
+    l->user = (struct store_user){0};
+    return error_pass_unless(&unknown, ERR_NOT_FOUND, err) ? -1 : 0;
 }
 
 /* Runs argon2 once, whatever is known of the account. So the time that an answer takes does not tell whether the

@@ -73,10 +73,8 @@ static int find_client(struct req *r, struct store *db, struct oauth_request *q,
         return -1;
     if (store_oauth_client_get(db, q->client_id, &r->arena, c, &why) == 0)
         return oauth_check_address(q, c->redirect_uri, err);
-    if (why.kind != ERR_NOT_FOUND) {
-        error_move(err, &why);
+    if (error_pass_unless(&why, ERR_NOT_FOUND, err))
         return -1;
-    }
     return error_set(err, ERR_NOT_FOUND, "The program %.100s is not known here: add it with det oauth client add",
                      q->client_id);
 }

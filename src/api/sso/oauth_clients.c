@@ -123,12 +123,10 @@ int raw_oauth_delete_client(struct req *r, struct store *db, struct error *err)
     cleanup_error struct error why = ERROR_INIT;
     if (actor_check_again(r, db, /* as_admin= */ true, err) < 0)
         return -1;
-    if (store_oauth_client_delete(db, id, &why) < 0) {
-        if (why.kind == ERR_NOT_FOUND)
-            return error_set(err, ERR_NOT_FOUND, "there is no OAuth client '%.100s': see det oauth client list", id);
-        error_move(err, &why);
-        return -1;
-    }
+    if (store_oauth_client_delete(db, id, &why) < 0)
+        return error_pass_unless(&why, ERR_NOT_FOUND, err)
+                   ? -1
+                   : error_set(err, ERR_NOT_FOUND, "there is no OAuth client '%.100s': see det oauth client list", id);
     strbuf_reset(&r->reply.body);
     strbuf_adds(&r->reply.body, "{}");
     log_info("oauth.client_removed", "client=%s by=%s", log_quote(id), log_quote(r->who.username));

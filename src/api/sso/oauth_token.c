@@ -195,10 +195,8 @@ static int find_token(struct req *r, struct store *db, const char *text, const c
     uint8_t hash[TOKEN_HASH_BYTES];
     token_hash(text, hash);
     if (store_oauth_token_get(db, hash, &r->arena, ret, &why) < 0) {
-        if (why.kind != ERR_NOT_FOUND) {
-            error_move(err, &why);
+        if (error_pass_unless(&why, ERR_NOT_FOUND, err))
             return -1;
-        }
         x->problem = "invalid_grant";
     } else if (strcmp(ret->kind, kind) != 0 || strcmp(ret->client_id, x->client.id) != 0 || ret->revoked ||
                ret->expiry_us <= r->now_us) {
@@ -316,8 +314,7 @@ static int find_client(struct req *r, struct store *db, struct error *err)
     token_hash(x->form.client_secret, hash);
     if (store_oauth_client_get(db, x->form.client_id, &r->arena, &x->client, &why) == 0) {
         x->is_client = CRYPTO_memcmp(hash, x->client.secret_hash, sizeof(hash)) == 0;
-    } else if (why.kind != ERR_NOT_FOUND) {
-        error_move(err, &why);
+    } else if (error_pass_unless(&why, ERR_NOT_FOUND, err)) {
         return -1;
     }
     return req_then_loop(r, judge_client);

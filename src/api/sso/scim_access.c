@@ -73,8 +73,7 @@ static int find_token(struct req *r, struct store *db, struct error *err)
     if (store_oauth_token_get(db, hash, &r->arena, &t, &why) == 0) {
         c->is_known = strcmp(t.kind, "ACCESS") == 0 && !t.revoked && t.expiry_us > r->now_us;
         c->name = arena_printf(&r->arena, OAUTH_AUTHOR "%s", t.client_name);
-    } else if (why.kind != ERR_NOT_FOUND) {
-        error_move(err, &why);
+    } else if (error_pass_unless(&why, ERR_NOT_FOUND, err)) {
         return -1;
     }
     return req_then_loop(r, judge_token);
