@@ -1,6 +1,5 @@
 /* /oauth2/clients: the programs to which the master gives tokens for SCIM. Administrators add and remove them, with
  * `det oauth client`. A client's secret is shown once, when the client is made; only its hash is stored. */
-#include <openssl/rand.h>
 #include <string.h>
 
 #include "api/accounts/actor.h"
@@ -12,6 +11,7 @@
 #include "common/base/hex.h"
 #include "common/json/json.h"
 #include "common/system/log.h"
+#include "common/system/random.h"
 #include "store/functions.h"
 
 enum { ID_BYTES = 8 };
@@ -91,8 +91,8 @@ static int check_room(struct req *r, struct store *db, const char *name, struct 
 static int make_id(struct arena *a, const char **ret, struct error *err)
 {
     unsigned char raw[ID_BYTES];
-    if (RAND_bytes(raw, sizeof(raw)) != 1)
-        return error_set(err, ERR_INTERNAL, "the system gives no random bytes");
+    if (random_bytes(raw, sizeof(raw), err) < 0)
+        return -1;
     *ret = hex_in_arena(raw, sizeof(raw), a);
     return 0;
 }
