@@ -9,13 +9,12 @@
 #include <string.h>
 #include <strings.h>
 
-#include "api/accounts/login_limits.h"
+#include "api/accounts/login_attempt.h"
 #include "api/pipeline/author.h"
 #include "api/pipeline/identity.h"
 #include "api/pipeline/internal.h"
 #include "api/pipeline/raw.h"
 #include "api/pipeline/raw_handlers.h"
-#include "api/rights/origin.h"
 #include "api/sso/oauth_rules.h"
 #include "api/sso/scim_access.h"
 #include "common/base/base64.h"
@@ -323,7 +322,6 @@ static int find_client(struct req *r, struct store *db, struct error *err)
 int raw_oauth_token(struct req *r, struct core *core, struct error *err)
 {
     struct exchange *x = arena_new(&r->arena, struct exchange);
-    struct address client;
     r->state = x;
     r->error_page = show_error;
     if (scim_check_enabled(r, err) < 0 || read_form(r, &x->form, err) < 0 || read_basic(r, &x->form, err) < 0)
@@ -331,12 +329,8 @@ int raw_oauth_token(struct req *r, struct core *core, struct error *err)
     if (!x->form.client_id || !x->form.client_secret)
         return error_set(err, ERR_UNAUTHENTICATED,
                          "the client's id and secret are needed, as Basic authorization or in the form");
-    origin_client(r->api->proxies, r->http, &client);
-    login_attempt_init(&x->attempt, arena_printf(&r->arena, "(oauth) %s", x->form.client_id), &client);
-    struct login_verdict v = login_limits_ask(r->api->login_limits, &x->attempt, clock_now_us());
-    if (v.wait_s) {
-        req_add_header(r, "Retry-After", arena_printf(&r->arena, "%d", v.wait_s));
-        return error_set(err, ERR_TOO_MANY, "too many failed requests from your address; try again in %d s", v.wait_s);
-    }
+    login_attempt_begin(r, arena_printf(&r->arena, "(oauth) %s", x->form.client_id), &x->attempt);
+    if (login_attempt_check(r, &x->attempt, "of this OAuth client", NULL, err) < 0)
+        return -1;
     return req_then_read(r, find_client);
 }

@@ -6,7 +6,6 @@
 #include "api/pipeline/identity.h"
 #include "api/pipeline/internal.h"
 #include "api/pipeline/raw.h"
-#include "api/rights/origin.h"
 #include "api/rights/secret.h"
 #include "api/sso/oauth_rules.h"
 #include "common/base/base64.h"
@@ -83,17 +82,12 @@ int scim_access(struct req *r, struct core *core, req_loop_fn *next, struct erro
 {
     const struct config *config = api_info(r->api)->config;
     struct scim_caller *c = r->state;
-    struct address client;
     if (scim_check_enabled(r, err) < 0)
         return -1;
     c->next = next;
-    origin_client(r->api->proxies, r->http, &client);
-    login_attempt_init(&c->attempt, "(scim)", &client);
-    struct login_verdict v = login_limits_ask(r->api->login_limits, &c->attempt, clock_now_us());
-    if (v.wait_s) {
-        req_add_header(r, "Retry-After", arena_printf(&r->arena, "%d", v.wait_s));
-        return error_set(err, ERR_TOO_MANY, "too many failed requests from your address; try again in %d s", v.wait_s);
-    }
+    login_attempt_begin(r, "(scim)", &c->attempt);
+    if (login_attempt_check(r, &c->attempt, "to SCIM", NULL, err) < 0)
+        return -1;
     const char *header = http_request_header(r->http, "Authorization"), *token = req_bearer(r);
     if (!header || strlen(header) > CREDENTIAL_MAX)
         return refuse(r, header != NULL, err);

@@ -4,7 +4,7 @@
 #ifndef DET_API_SSO_SCIM_ACCESS_H
 #define DET_API_SSO_SCIM_ACCESS_H
 
-#include "api/accounts/login_limits.h"
+#include "api/accounts/login_attempt.h"
 #include "api/pipeline/handler.h"
 
 /* r->state points to a struct that begins with this one. */

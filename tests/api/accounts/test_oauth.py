@@ -392,12 +392,14 @@ def test_guessing_secrets_is_slowed_down(platform):
                               headers={"X-Forwarded-For": "198.18.2.1"}, timeout=60)
         statuses.append(reply.status_code)
     assert statuses[0] == 401 and statuses[-1] == 429 and reply.json()["error"] == "temporarily_unavailable" and reply.headers["Retry-After"]
+    assert reply.json()["error_description"].startswith("too many failed logins of this OAuth client from your address; try again in ")
     assert client.ask(grant_type="client_credentials")["access_token"], "from where the client is, it goes on"
 
 
 def test_guessing_tokens_is_slowed_down(platform):
-    statuses = [scim(platform, "det1." + secrets.token_urlsafe(32), address="198.18.2.2").status for _ in range(8)]
-    assert statuses[0] == 401 and statuses[-1] == 429
+    replies = [scim(platform, "det1." + secrets.token_urlsafe(32), address="198.18.2.2") for _ in range(8)]
+    assert replies[0].status == 401 and replies[-1].status == 429
+    assert replies[-1].json["message"].startswith("too many failed logins to SCIM from your address; try again in ")
 
 
 @pytest.mark.parametrize("form, error", [
