@@ -150,7 +150,8 @@ static int store_code(struct req *r, struct store *db, const struct oauth_reques
     if (actor_check_again(r, db, /* as_admin= */ true, err) < 0 || token_new(&code, err) < 0)
         return -1;
     memcpy(row.token_hash, code.hash, sizeof(row.token_hash));
-    if (store_oauth_tokens_forget(db, r->now_us, err) < 0 || store_oauth_token_insert(db, &row, err) < 0)
+    if (store_oauth_tokens_forget(db, r->now_us - OAUTH_KEPT_S * SECOND_US, err) < 0 ||
+        store_oauth_token_insert(db, &row, err) < 0)
         return -1;
     *ret = arena_strdup(&r->arena, code.text);
     return 0;

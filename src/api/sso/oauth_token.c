@@ -282,7 +282,7 @@ static int store_tokens(struct req *r, struct store *db, struct error *err)
     x->problem = NULL; /* the step may run a second time */
     x->gives_refresh = false;
     if (store_oauth_client_get(db, x->client.id, &r->arena, &again, err) < 0 ||
-        store_oauth_tokens_forget(db, r->now_us, err) < 0 || give(r, db, err) < 0 ||
+        store_oauth_tokens_forget(db, r->now_us - OAUTH_KEPT_S * SECOND_US, err) < 0 || give(r, db, err) < 0 ||
         store_oauth_tokens_trim(db, x->client.id, OAUTH_ACCESS_MAX, err) < 0)
         return -1;
     return req_then_loop(r, answer);

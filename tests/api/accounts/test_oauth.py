@@ -2,6 +2,7 @@
 
 The browser is that of an admin, with the cookie of a login; the directory is `requests` with a client's id and secret."""
 import base64
+import contextlib
 import hashlib
 import html
 import http.server
@@ -10,8 +11,10 @@ import json
 import os
 import re
 import secrets
+import sqlite3
 import subprocess
 import threading
+import time
 import urllib.parse
 
 import pytest
@@ -164,7 +167,8 @@ def test_with_type_oauth_no_password_counts(platform):
     basic = base64.b64encode(f"{NAME}:{SECRET}".encode()).decode()
     for value in (f"Basic {basic}", f"Bearer {SECRET}", "Bearer ", "Basic Og=="):
         reply = platform.request("GET", "/scim/v2/Users", token=None, headers={"Authorization": value, "X-Forwarded-For": "198.18.1.2"})
-        assert reply.status == 401 and reply.headers["WWW-Authenticate"] == 'Bearer realm="scim"' and "/oauth2/token" in reply.json["message"]
+        challenge = 'Bearer realm="scim"' + (', error="invalid_token"' if value == f"Bearer {SECRET}" else "")
+        assert reply.status == 401 and reply.headers["WWW-Authenticate"] == challenge and "/oauth2/token" in reply.json["message"]
 
 
 def test_who_did_it_is_in_the_audit_log(platform, browser):
@@ -341,12 +345,10 @@ def test_another_redirect_or_verifier_is_refused(platform, browser):
         "a verifier of a code without a challenge belongs to another code")
 
 
-def change_times(c, what):
-    """The store of a master that does not run, later: sqlite only."""
-    import sqlite3
-    with sqlite3.connect(c.dir / "data/determined.db") as db:
-        assert db.execute(f"UPDATE oauth_tokens SET expiry_us = 1 WHERE {what}").rowcount
-    db.close()
+def tokens_end(c, what, ago_s=60):
+    """In the store of a master that does not run; sqlite only."""
+    with contextlib.closing(sqlite3.connect(c.dir / "data/determined.db")) as db, db:
+        assert db.execute(f"UPDATE oauth_tokens SET expiry_us = ? WHERE {what}", [int((time.time() - ago_s) * 1e6)]).rowcount
 
 
 @pytest.mark.skipif(os.environ.get("DET_TEST_DB") == "postgres", reason="the times are changed in the file of SQLite")
@@ -357,13 +359,13 @@ def test_what_has_expired_is_refused(new_cluster):
     given = client.ask(grant_type="authorization_code", code=client.code(AdminsBrowser(c)))
     code = client.code(AdminsBrowser(c))
     c.stop_master()
-    change_times(c, "kind IN ('CODE', 'ACCESS') AND used = 0")
+    tokens_end(c, "kind IN ('CODE', 'ACCESS') AND used = 0")
     c.start_master()
     assert client.ask(400, grant_type="authorization_code", code=code)["error"] == "invalid_grant"
-    assert scim(c, given["access_token"]).status == 401
+    assert {scim(c, given["access_token"]).status for _ in range(10)} == {401}, "no guess, so that none of them has to wait"
     assert scim(c, client.ask(grant_type="refresh_token", refresh_token=given["refresh_token"])["access_token"]).status == 200
     c.stop_master()
-    change_times(c, "kind = 'REFRESH'")
+    tokens_end(c, "kind = 'REFRESH'")
     c.start_master()
     assert client.ask(400, grant_type="refresh_token", refresh_token=given["refresh_token"])["error"] == "invalid_grant"
 
@@ -394,6 +396,35 @@ def test_guessing_secrets_is_slowed_down(platform):
     assert statuses[0] == 401 and statuses[-1] == 429 and reply.json()["error"] == "temporarily_unavailable" and reply.headers["Retry-After"]
     assert reply.json()["error_description"].startswith("too many failed logins of this OAuth client from your address; try again in ")
     assert client.ask(grant_type="client_credentials")["access_token"], "from where the client is, it goes on"
+
+
+def test_a_token_that_has_ended_is_no_guess(platform, browser):
+    client = Client(platform)
+    code = client.code(browser)
+    ended = client.ask(grant_type="authorization_code", code=code)["access_token"]
+    client.ask(400, grant_type="authorization_code", code=code)
+    replies = [scim(platform, ended, address=client.address) for _ in range(10)]
+    assert {r.status for r in replies} == {401} and "has ended" in replies[0].json["message"]
+    assert replies[0].headers["WWW-Authenticate"] == 'Bearer realm="scim", error="invalid_token"'
+    guess = scim(platform, "det1." + secrets.token_urlsafe(32), address=client.address)
+    assert guess.status == 401 and "has ended" not in guess.json["message"]
+
+
+def test_a_good_token_does_not_wait(platform):
+    client = Client(platform)
+    good = client.ask(grant_type="client_credentials")["access_token"]
+    guesses = [scim(platform, "det1." + secrets.token_urlsafe(32), address="198.18.2.3").status for _ in range(8)]
+    assert guesses[-1] == 429
+    assert scim(platform, good, address="198.18.2.3").status == 200
+
+
+def test_with_type_basic_a_refused_token_is_answered_as_one(new_cluster):
+    c = new_cluster(config={"scim": BASIC})
+    c.start_master()
+    challenge = lambda **headers: c.request("GET", "/scim/v2/Users", token=None, headers=headers).headers["WWW-Authenticate"]  # noqa: E731
+    assert challenge(Authorization="Bearer det1." + secrets.token_urlsafe(32)) == 'Bearer realm="scim", error="invalid_token"'
+    assert challenge(Authorization="Bearer wrong") == 'Bearer realm="scim", error="invalid_token"'
+    assert challenge(Authorization="Basic Og==") == challenge() == 'Basic realm="scim"'
 
 
 def test_guessing_tokens_is_slowed_down(platform):
