@@ -157,21 +157,36 @@ static int store_code(struct req *r, struct store *db, const struct oauth_reques
     return 0;
 }
 
+struct consent {
+    struct store_oauth_client client;
+    const char *back; /* where the browser takes the code */
+};
+
+static int answer_allowed(struct req *r, struct core *core, struct error *err)
+{
+    const struct consent *x = r->state;
+    log_info("oauth.allowed", "client=%s name=%s by=%s", x->client.id, log_quote(x->client.name),
+             log_quote(r->who.username));
+    return redirect(r, x->back);
+}
+
 int raw_oauth_answer(struct req *r, struct store *db, struct error *err)
 {
     struct oauth_request q = {0};
-    struct store_oauth_client c;
+    struct consent *x = arena_new(&r->arena, struct consent);
+    const struct store_oauth_client *c = &x->client;
     const char *answer = NULL, *code;
     r->error_page = show_failure;
     memset(r->reply.header, 0, sizeof(r->reply.header)); /* the step may run a second time */
     if (scim_check_enabled(r, err) < 0 || req_query_param(r, "answer", &answer, err) < 0 ||
-        find_client(r, db, &q, &c, err) < 0)
+        find_client(r, db, &q, &x->client, err) < 0)
         return -1;
     const char *fault = oauth_fault(&q);
     if (fault || !answer || strcmp(answer, "allow") != 0)
-        return redirect(r, oauth_answer(c.redirect_uri, "error", fault ? fault : "access_denied", q.state, &r->arena));
+        return redirect(r, oauth_answer(c->redirect_uri, "error", fault ? fault : "access_denied", q.state, &r->arena));
     if (store_code(r, db, &q, &code, err) < 0)
         return -1;
-    log_info("oauth.allowed", "client=%s name=%s by=%s", c.id, log_quote(c.name), log_quote(r->who.username));
-    return redirect(r, oauth_answer(c.redirect_uri, "code", code, q.state, &r->arena));
+    x->back = oauth_answer(c->redirect_uri, "code", code, q.state, &r->arena);
+    r->state = x;
+    return req_then_loop(r, answer_allowed);
 }

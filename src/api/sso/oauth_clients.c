@@ -97,29 +97,49 @@ static int make_id(struct arena *a, const char **ret, struct error *err)
     return 0;
 }
 
+struct new_client {
+    struct store_oauth_client row;
+    struct token secret;
+};
+
+static int answer_added(struct req *r, struct core *core, struct error *err)
+{
+    const struct new_client *c = r->state;
+    cleanup_json struct json_object *doc = client_document(&c->row);
+    json_object_object_add(doc, "secret", json_object_new_string(c->secret.text));
+    json_print(doc, &r->reply.body);
+    log_info("oauth.client_added", "client=%s name=%s by=%s", c->row.id, log_quote(c->row.name),
+             log_quote(r->who.username));
+    return 0;
+}
+
 int raw_oauth_post_client(struct req *r, struct store *db, struct error *err)
 {
-    struct store_oauth_client c = {.user_id = r->who.user_id, .created_us = r->now_us};
-    struct token secret;
-    if (read_client(r, &c, err) < 0 || actor_check_again(r, db, /* as_admin= */ true, err) < 0 ||
-        check_room(r, db, c.name, err) < 0 || make_id(&r->arena, &c.id, err) < 0 || token_new(&secret, err) < 0)
+    struct new_client *c = arena_new(&r->arena, struct new_client);
+    c->row = (struct store_oauth_client){.user_id = r->who.user_id, .created_us = r->now_us};
+    if (read_client(r, &c->row, err) < 0 || actor_check_again(r, db, /* as_admin= */ true, err) < 0 ||
+        check_room(r, db, c->row.name, err) < 0 || make_id(&r->arena, &c->row.id, err) < 0 ||
+        token_new(&c->secret, err) < 0)
         return -1;
-    memcpy(c.secret_hash, secret.hash, sizeof(c.secret_hash));
-    if (store_oauth_client_insert(db, &c, err) < 0)
+    memcpy(c->row.secret_hash, c->secret.hash, sizeof(c->row.secret_hash));
+    if (store_oauth_client_insert(db, &c->row, err) < 0)
         return -1;
-    cleanup_json struct json_object *doc = client_document(&c);
-    json_object_object_add(doc, "secret", json_object_new_string(secret.text));
-    strbuf_reset(&r->reply.body); /* the step may run a second time */
-    json_print(doc, &r->reply.body);
-    log_info("oauth.client_added", "client=%s name=%s by=%s", c.id, log_quote(c.name), log_quote(r->who.username));
-    return 0;
+    r->state = c;
+    return req_then_loop(r, answer_added);
 }
 
 /* ---- removing ---------------------------------------------------------------------------------------------------- */
 
+static int answer_removed(struct req *r, struct core *core, struct error *err)
+{
+    strbuf_adds(&r->reply.body, "{}");
+    log_info("oauth.client_removed", "client=%s by=%s", log_quote(r->state), log_quote(r->who.username));
+    return 0;
+}
+
 int raw_oauth_delete_client(struct req *r, struct store *db, struct error *err)
 {
-    const char *id = req_raw_param(r, 0);
+    char *id = arena_strdup(&r->arena, req_raw_param(r, 0));
     cleanup_error struct error why = ERROR_INIT;
     if (actor_check_again(r, db, /* as_admin= */ true, err) < 0)
         return -1;
@@ -127,8 +147,6 @@ int raw_oauth_delete_client(struct req *r, struct store *db, struct error *err)
         return error_pass_unless(&why, ERR_NOT_FOUND, err)
                    ? -1
                    : error_set(err, ERR_NOT_FOUND, "there is no OAuth client '%.100s': see det oauth client list", id);
-    strbuf_reset(&r->reply.body);
-    strbuf_adds(&r->reply.body, "{}");
-    log_info("oauth.client_removed", "client=%s by=%s", log_quote(id), log_quote(r->who.username));
-    return 0;
+    r->state = id;
+    return req_then_loop(r, answer_removed);
 }

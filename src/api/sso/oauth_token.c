@@ -41,6 +41,7 @@ struct exchange {
     struct token access, refresh;
     bool gives_refresh;
     bool is_client;      /* the secret is that of the client */
+    bool code_is_used;   /* the code has come before; the tokens of that time have ended now */
     const char *problem; /* the code of an error that must not undo what was stored; NULL: there is none */
     const char *code;    /* of RFC 6749, of the error that the request ends with; NULL: by the error's kind */
 };
@@ -215,7 +216,7 @@ static int take_code(struct req *r, struct store *db, struct error *err)
         return 0;
     if (code.used) {
         x->problem = "invalid_grant";
-        log_warning("oauth.code_used_twice", "client=%s name=%s", x->client.id, log_quote(x->client.name));
+        x->code_is_used = true;
         return store_oauth_tokens_revoke(db, code.id, err);
     }
     if ((f->redirect_uri && strcmp(f->redirect_uri, x->client.redirect_uri) != 0) ||
@@ -257,6 +258,8 @@ static int give(struct req *r, struct store *db, struct error *err)
 static int answer(struct req *r, struct core *core, struct error *err)
 {
     struct exchange *x = r->state;
+    if (x->code_is_used)
+        log_warning("oauth.code_used_twice", "client=%s name=%s", x->client.id, log_quote(x->client.name));
     if (x->problem)
         return invalid(x, x->problem,
                        "the code or refresh token is not good, or not any more, for this client and redirect_uri: let "
@@ -280,7 +283,7 @@ static int store_tokens(struct req *r, struct store *db, struct error *err)
     struct exchange *x = r->state;
     struct store_oauth_client again;
     x->problem = NULL; /* the step may run a second time */
-    x->gives_refresh = false;
+    x->gives_refresh = x->code_is_used = false;
     if (store_oauth_client_get(db, x->client.id, &r->arena, &again, err) < 0 ||
         store_oauth_tokens_forget(db, r->now_us - OAUTH_KEPT_S * SECOND_US, err) < 0 || give(r, db, err) < 0 ||
         store_oauth_tokens_trim(db, x->client.id, OAUTH_ACCESS_MAX, err) < 0)

@@ -185,6 +185,16 @@ def test_who_did_it_is_in_the_audit_log(platform, browser):
     assert client.secret not in text and given["access_token"] not in text and given["refresh_token"] not in text
 
 
+def test_the_masters_log_says_who_did_what(platform, browser):
+    client = Client(platform)
+    client.ask(grant_type="authorization_code", code=client.code(browser))
+    assert platform.request("DELETE", f"/oauth2/clients/{client.id}", token=platform.admin_token()).status == 200
+    lines = [line for line in platform.master_log().splitlines() if client.id in line]
+    said = [re.search(r"oauth\.\w+", line)[0] for line in lines]
+    assert said == ["oauth.client_added", "oauth.allowed", "oauth.token", "oauth.client_removed"], lines
+    assert all("by=" in line and "admin" in line for line in lines if "oauth.token" not in line) and client.secret not in "".join(lines)
+
+
 # ---- the page ----
 
 def test_the_page_says_what_is_given_and_to_whom(platform, browser):
