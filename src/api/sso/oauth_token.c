@@ -2,9 +2,9 @@
  * own name. Its steps: read the form (loop) → find the client and compare its secret (read) → count a wrong one (loop)
  * → store the tokens (write) → answer (loop). Errors have the form of RFC 6749, 5.2.
  *
- * A code that comes a second time was stolen by one of the two who have shown it, so that the tokens of the first time
- * end (RFC 6749, 4.1.2). A refresh token stays the same: it is good only together with the client's secret, and a
- * reply that is lost on the way locks no directory out (docs/decisions/0027-tokens-for-scim.md). */
+ * A code that comes a second time, within a day, was stolen by one of the two who have shown it, so that the tokens of
+ * the first time end (RFC 6749, 4.1.2). A refresh token stays the same: it is good only together with the client's
+ * secret, and a reply that is lost on the way locks no directory out (docs/decisions/0027-tokens-for-scim.md). */
 #include <openssl/crypto.h>
 #include <string.h>
 #include <strings.h>
@@ -186,7 +186,8 @@ static int store_one(struct req *r, struct store *db, const char *kind, const st
     return store_oauth_token_insert(db, &row, err);
 }
 
-/* The code or refresh token of this text, if it is the client's; otherwise x->problem is set. */
+/* The code or refresh token of this text, if it is the client's; otherwise x->problem is set. It may be a code that has
+ * expired: what was given for it may have to end all the same. */
 static int find_token(struct req *r, struct store *db, const char *text, const char *kind,
                       struct store_oauth_token *ret, struct error *err)
 {
@@ -199,7 +200,7 @@ static int find_token(struct req *r, struct store *db, const char *text, const c
             return -1;
         x->problem = "invalid_grant";
     } else if (strcmp(ret->kind, kind) != 0 || strcmp(ret->client_id, x->client.id) != 0 || ret->revoked ||
-               ret->expiry_us <= r->now_us) {
+               (strcmp(kind, "CODE") != 0 && ret->expiry_us <= r->now_us)) {
         x->problem = "invalid_grant";
     }
     return 0;
@@ -219,7 +220,7 @@ static int take_code(struct req *r, struct store *db, struct error *err)
         x->code_is_used = true;
         return store_oauth_tokens_revoke(db, code.id, err);
     }
-    if ((f->redirect_uri && strcmp(f->redirect_uri, x->client.redirect_uri) != 0) ||
+    if (code.expiry_us <= r->now_us || (f->redirect_uri && strcmp(f->redirect_uri, x->client.redirect_uri) != 0) ||
         !oauth_verifier_fits(f->code_verifier, code.challenge)) {
         x->problem = "invalid_grant";
         return 0;

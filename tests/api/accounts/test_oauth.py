@@ -380,6 +380,38 @@ def test_what_has_expired_is_refused(new_cluster):
     assert client.ask(400, grant_type="refresh_token", refresh_token=given["refresh_token"])["error"] == "invalid_grant"
 
 
+@pytest.mark.skipif(os.environ.get("DET_TEST_DB") == "postgres", reason="the times are changed in the file of SQLite")
+def test_a_code_that_comes_again_after_its_minute_ends_the_tokens(new_cluster):
+    c = new_cluster(config={"scim": {"enabled": True, "auth": {"type": "oauth"}}})
+    c.start_master()
+    client = Client(c)
+    code = client.code(AdminsBrowser(c))
+    given = client.ask(grant_type="authorization_code", code=code)
+    c.stop_master()
+    tokens_end(c, "kind = 'CODE'")
+    c.start_master()
+    assert scim(c, given["access_token"]).status == 200
+    assert client.ask(400, grant_type="authorization_code", code=code)["error"] == "invalid_grant"
+    assert scim(c, given["access_token"]).status == 401
+    assert client.ask(400, grant_type="refresh_token", refresh_token=given["refresh_token"])["error"] == "invalid_grant"
+
+
+@pytest.mark.skipif(os.environ.get("DET_TEST_DB") == "postgres", reason="the times are changed in the file of SQLite")
+def test_what_has_ended_is_forgotten_a_day_later(new_cluster):
+    c = new_cluster(config={"scim": {"enabled": True, "auth": {"type": "oauth"}}})
+    c.start_master()
+    client = Client(c)
+    client.ask(grant_type="authorization_code", code=client.code(AdminsBrowser(c)))
+    c.stop_master()
+    tokens_end(c, "kind = 'CODE'", ago_s=23 * 3600)
+    tokens_end(c, "kind = 'ACCESS'", ago_s=25 * 3600)
+    c.start_master()
+    client.code(AdminsBrowser(c))
+    c.stop_master()
+    with contextlib.closing(sqlite3.connect(c.dir / "data/determined.db")) as db:
+        assert sorted(kind for kind, in db.execute("SELECT kind FROM oauth_tokens")) == ["CODE", "CODE", "REFRESH"]
+
+
 def test_a_token_opens_scim_and_nothing_else(platform):
     token = Client(platform).ask(grant_type="client_credentials")["access_token"]
     for method, path in (("GET", "/api/v1/me"), ("GET", "/api/v1/users"), ("POST", "/api/v1/users"), ("GET", "/oauth2/clients"), ("POST", "/oauth2/clients"),
