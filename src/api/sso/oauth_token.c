@@ -256,6 +256,11 @@ static int give(struct req *r, struct store *db, struct error *err)
     return store_one(r, db, "ACCESS", &x->access, 0, OAUTH_ACCESS_LIFE_S, err);
 }
 
+static int no_such_client(struct error *err)
+{
+    return error_set(err, ERR_UNAUTHENTICATED, "there is no client with this id and secret");
+}
+
 static int answer(struct req *r, struct core *core, struct error *err)
 {
     struct exchange *x = r->state;
@@ -283,10 +288,12 @@ static int store_tokens(struct req *r, struct store *db, struct error *err)
 {
     struct exchange *x = r->state;
     struct store_oauth_client again;
+    cleanup_error struct error why = ERROR_INIT;
     x->problem = NULL; /* the step may run a second time */
     x->gives_refresh = x->code_is_used = false;
-    if (store_oauth_client_get(db, x->client.id, &r->arena, &again, err) < 0 ||
-        store_oauth_tokens_forget(db, r->now_us - OAUTH_KEPT_S * SECOND_US, err) < 0 || give(r, db, err) < 0 ||
+    if (store_oauth_client_get(db, x->client.id, &r->arena, &again, &why) < 0)
+        return error_pass_unless(&why, ERR_NOT_FOUND, err) ? -1 : no_such_client(err);
+    if (store_oauth_tokens_forget(db, r->now_us - OAUTH_KEPT_S * SECOND_US, err) < 0 || give(r, db, err) < 0 ||
         store_oauth_tokens_trim(db, x->client.id, OAUTH_ACCESS_MAX, err) < 0)
         return -1;
     return req_then_loop(r, answer);
@@ -299,7 +306,7 @@ static int judge_client(struct req *r, struct core *core, struct error *err)
     struct exchange *x = r->state;
     if (!x->is_client) {
         login_limits_failed(r->api->login_limits, &x->attempt, clock_now_us());
-        return error_set(err, ERR_UNAUTHENTICATED, "there is no client with this id and secret");
+        return no_such_client(err);
     }
     login_limits_succeeded(r->api->login_limits, &x->attempt, clock_now_us());
     if (check_grant(x, err) < 0 || !r->api->services.admits_writes(r->api->services.ctx, err) ||

@@ -2,6 +2,7 @@
 
 The browser is that of an admin, with the cookie of a login; the directory is `requests` with a client's id and secret."""
 import base64
+import concurrent.futures
 import contextlib
 import hashlib
 import html
@@ -22,6 +23,7 @@ import requests
 from support import browser as browsers
 from support.cluster import PASSWORD, ROOT, Cluster, client_hash
 from support.det import RELEASED, det, run_det
+from support.waiting import wait_for
 
 BACK = "https://directory.example.com/oauth/callback?app=1"
 NAME, SECRET = "directory", "scim-S3cret"
@@ -523,6 +525,24 @@ def test_removing_a_client_ends_its_tokens_and_codes(platform, browser):
     assert client.ask(401, grant_type="authorization_code", code=code)["error"] == "invalid_client"
     again = platform.request("DELETE", f"/oauth2/clients/{client.id}", token=platform.admin_token())
     assert again.status == 404 and client.id in again.json["message"]
+
+
+@pytest.mark.skipif(os.environ.get("DET_TEST_DB") == "postgres", reason="the test locks the file of SQLite")
+def test_a_client_that_is_removed_while_it_asks_is_told_so(platform):
+    """The writer is held up until both requests wait for it: the removal first, then the one for a token, which has found its client."""
+    client = Client(platform)
+    platform.login()
+    waiting = platform.metric("det_writer_queue")
+    with concurrent.futures.ThreadPoolExecutor(2) as pool, contextlib.closing(sqlite3.connect(platform.dir / "data/determined.db", isolation_level=None)) as db:
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            removed = pool.submit(platform.request, "DELETE", f"/oauth2/clients/{client.id}", token=platform.admin_token())
+            wait_for("the removal", lambda: platform.metric("det_writer_queue") > waiting)
+            asked = pool.submit(client.ask, 401, grant_type="client_credentials")
+            wait_for("the client", lambda: platform.metric("det_writer_queue") > waiting + 1)
+        finally:
+            db.execute("ROLLBACK")
+        assert removed.result().status == 200 and asked.result()["error"] == "invalid_client"
 
 
 @pytest.mark.parametrize("body", [
