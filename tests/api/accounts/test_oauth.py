@@ -21,6 +21,7 @@ import urllib.parse
 import pytest
 import requests
 from support import browser as browsers
+from support.attackers import new_user
 from support.cluster import PASSWORD, ROOT, Cluster, client_hash
 from support.det import RELEASED, det, run_det
 from support.waiting import wait_for
@@ -271,6 +272,22 @@ def test_only_an_admin_may_allow(platform):
     assert person.status_code == 403 and "Location" not in person.headers
     nobody = AdminsBrowser(platform, None).press("authorize?answer=allow&" + urllib.parse.urlencode(client.query()))
     assert nobody.status_code == 401 and "Location" not in nobody.headers
+
+
+def test_with_roles_only_who_administrates_oauth_may_allow(new_cluster):
+    c = new_cluster(config={"scim": {"enabled": True, "auth": {"type": "oauth"}}, "security": {"initial_user_password": PASSWORD, "authz": {"type": "rbac"}}})
+    c.start_master()
+    client = Client(c)
+    for name, role in (("boss", 1), ("editor", 5)):  # ClusterAdmin, Editor
+        given = {"userRoleAssignments": [{"userId": new_user(c, name, PASSWORD), "roleAssignment": {"role": {"roleId": role}, "scopeCluster": True}}]}
+        assert c.post("/api/v1/roles/add-assignments", given, token=c.admin_token()).status == 200
+    editor, boss = AdminsBrowser(c, "editor"), AdminsBrowser(c, "boss")
+    page = editor.open(client.query())
+    assert page.status_code == 403 and "Only an admin" in page.text and "<form" not in page.text
+    pressed = editor.press("authorize?answer=allow&" + urllib.parse.urlencode(client.query()))
+    assert pressed.status_code == 403 and "Location" not in pressed.headers
+    assert set(boss.buttons(boss.open(client.query()).text)) == {"Allow", "Refuse"}
+    assert scim(c, client.ask(grant_type="authorization_code", code=client.code(boss))["access_token"]).status == 200
 
 
 def test_an_access_token_of_an_admin_cannot_allow(platform):
