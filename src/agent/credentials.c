@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,6 +14,7 @@
 #include "common/base/strbuf.h"
 #include "common/system/files.h"
 #include "common/system/log.h"
+#include "common/system/random.h"
 #include "common/system/sha256_digits.h"
 
 #define KEY_FILE "agent.key"
@@ -117,7 +117,7 @@ static bool make_request(struct credentials *c)
     cleanup_error struct error err = ERROR_INIT;
     if (*c->request)
         return true;
-    if (getrandom(raw, sizeof(raw), 0) != (ssize_t)sizeof(raw))
+    if (random_bytes(raw, sizeof(raw), NULL) < 0)
         return false;
     char text[2 * sizeof(raw) + 1];
     hex_encode(raw, sizeof(raw), text);

@@ -67,6 +67,45 @@ def test_a_host_without_a_program_that_the_scripts_need_is_left_as_it_is(det, ma
     assert not list((tmp_path / "there").iterdir())
 
 
+def test_an_agent_that_connects_anew_while_programs_are_copied_is_not_taken_for_the_new_one(det, master, bare_host, ssh, tmp_path):
+    """The old agent is a process that stops when the test lets it, so that det has its answer before."""
+    there = bare_host("tar")
+    for name in ("readlink", "nohup", "setsid", "rmdir", "sleep"):
+        (there / name).symlink_to(shutil.which(name))
+    (there / "tar").write_text(f"#!/bin/sh\n: >'{tmp_path}/begun'\nwhile [ ! -e '{tmp_path}/go' ]; do sleep 0.05; done\n"
+                               "for LAST; do :; done\nfor P in determined-agent determined-task; do printf '#!/bin/sh\\n' >\"$LAST/$P\"; chmod 755 \"$LAST/$P\"; done\n")
+    (there / "tar").chmod(0o755)
+    (tmp_path / "old").mkdir()
+    shutil.copy(shutil.which("dash") or shutil.which("sh"), tmp_path / "old/determined-agent")
+    old = subprocess.Popen([tmp_path / "old/determined-agent", "-c", f"trap '' TERM; : >'{tmp_path}/runs'; while [ ! -e '{tmp_path}/stop' ]; do sleep 0.05; done"])
+    wait_for("the old agent", (tmp_path / "runs").exists)
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there/agent.pid").write_text(f"{old.pid}\n")
+    master.every_agent = [node("2026-11-21T07:00:00Z")]
+    environment = {**det.environment, "PATH": f"{ssh}:{det.environment['PATH']}"}
+    deploying = subprocess.Popen([BUILD / "det", "deploy", "ssh", "--master-host", "10.0.0.1", "--directory", tmp_path / "there", "node1"], env=environment, text=True,
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        wait_for("it to copy", (tmp_path / "begun").exists)
+        assert looks(master) == 1
+        master.every_agent = [node("2026-11-21T07:00:05Z")]
+        (tmp_path / "go").touch()
+        wait_for("it to look before the old agent is stopped", lambda: looks(master) == 2 or deploying.poll() is not None)
+        (tmp_path / "stop").touch()
+        old.wait(60)
+        wait_for("it to look a few times", lambda: looks(master) >= 5 or deploying.poll() is not None)
+        assert deploying.poll() is None, deploying.communicate()
+        master.every_agent = [node("2026-11-21T07:00:10Z")]
+        out, err = deploying.communicate(timeout=60)
+        assert (deploying.returncode, out) == (0, "Agent 'node1' is up.\n"), err
+    finally:
+        for name in ("go", "stop"):
+            (tmp_path / name).touch()
+        old.wait(60)
+        deploying.kill()
+        deploying.wait(60)
+
+
 @pytest.fixture
 def deploy(det, bare_host, ssh, tmp_path):
     """Deploys to a host whose tar waits for a file `go` and fails then, so that no agent is started."""

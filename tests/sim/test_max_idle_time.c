@@ -102,11 +102,28 @@ static void test_max_idle_time__is_kept_over_restarts_of_the_master(void **state
     assert_false(is_in_logs(sim, "gracefully"));
     sim_run(sim, 8000);
     assert_true(is_in_logs(sim, "gracefully"));
+    assert_int_equal(times_in_logs(sim, "warning"), 1);
     sim_crash_master(sim, 1000);
     sim_run(sim, 40000);
     assert_true(is_in_logs(sim, "allocation did not preempt in 20s"));
     assert_int_equal(sim_experiment_state(sim, 1), RUN_ERROR);
     assert_int_equal(sim_trial(sim, 1)->run_id, 1);
+}
+
+/* The slots are used again while the master is away, and the next one says so. */
+static void test_max_idle_time__a_master_that_starts_again_knows_of_the_warning(void **state)
+{
+    struct sim *sim = *state;
+    sim_add_agent(sim, "a1", 1);
+    sim_create(sim, &(struct sim_experiment){
+                        .slots = 1, .steps = 200, .rest_after = 5, .rest_ms = 9500, .max_idle_ms = 10000});
+    sim_run(sim, 9000);
+    assert_int_equal(times_in_logs(sim, "warning"), 1);
+    sim_crash_master(sim, 3000);
+    sim_run(sim, 50000);
+    assert_int_equal(sim_experiment_state(sim, 1), RUN_COMPLETED);
+    assert_int_equal(times_in_logs(sim, "warning"), 1);
+    assert_int_equal(times_in_logs(sim, "the slots of this run are used again"), 1);
 }
 
 /* What an agent has said does not count any more when its connection is lost: its slots may be used meanwhile. */
@@ -233,6 +250,7 @@ int main(void)
         TEST(test_max_idle_time__does_not_touch_what_works),
         TEST(test_max_idle_time__needs_all_slots_to_be_idle),
         TEST(test_max_idle_time__is_kept_over_restarts_of_the_master),
+        TEST(test_max_idle_time__a_master_that_starts_again_knows_of_the_warning),
         TEST(test_max_idle_time__waits_for_agents_that_are_away),
         TEST(test_max_idle_time__does_not_hold_where_an_agent_is_too_old_and_the_log_says_so_once),
         TEST(test_max_idle_time__does_not_hold_where_use_cannot_be_measured_and_the_log_says_so_once),

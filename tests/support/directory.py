@@ -71,7 +71,7 @@ PEOPLE = {
     "root": {"cn": "Root", **account(uidNumber="0", gidNumber="2002")},
     "rootgroup": {"cn": "Root's group", **account(uidNumber="2003", gidNumber="0")},
     "halfway": {"cn": "No gid", **account(uidNumber="2004")},
-    "twice": {"cn": "Two uids", **account(employeeNumber="2005", departmentNumber=["1", "2"])},
+    "twice": {"cn": "Two gids", **account(employeeNumber="2005", departmentNumber=["1", "2"], carLicense=["3", "4"])},
     "huge": {"cn": "Too large", **account(uidNumber="4294967296", gidNumber="2002")},
     "below": {"cn": "Negative", **account(uidNumber="-1", gidNumber="2002")},
 }

@@ -91,12 +91,8 @@ static int find_user(struct req *r, struct store *db, struct error *err)
     cleanup_error struct error unknown = ERROR_INIT;
     if (store_user_by_name(db, l->account, &r->arena, &l->user, &unknown) == 0)
         return 0;
-    if (unknown.kind == ERR_NOT_FOUND) {
-        l->user = (struct store_user){0};
-        return 0;
-    }
-    error_move(err, &unknown);
-    return -1;
+    l->user = (struct store_user){0};
+    return error_pass_unless(&unknown, ERR_NOT_FOUND, err) ? -1 : 0;
 }
 
 /* Runs argon2 once, whatever is known of the account. So the time that an answer takes does not tell whether the
@@ -118,25 +114,18 @@ static int login_check(struct req *r, struct store *db, struct error *err)
  * meanwhile. */
 static int check_limits(struct req *r, enum login_standing *ret, struct error *err)
 {
-    struct login *l = r->state;
-    struct login_verdict v = login_limits_ask(r->api->login_limits, &l->attempt, clock_now_us());
-    *ret = v.standing;
-    if (!v.wait_s)
-        return 0;
-    req_add_header(r, "Retry-After", arena_printf(&r->arena, "%d", v.wait_s));
-    return error_set(err, ERR_TOO_MANY, "too many failed logins %s; try again in %d s",
-                     v.of_address ? "from your address" : "to this account from your address", v.wait_s);
+    const struct login *l = r->state;
+    return login_attempt_check(r, &l->attempt, "to this account", ret, err);
 }
 
 int login_turn(struct req *r, struct error *err)
 {
-    enum login_standing standing;
     if (r->api->accounts_failure)
         return error_set(err, ERR_UNAVAILABLE,
                          "the first accounts could not be made: %s; the master's log says more, a restart tries "
                          "again",
                          r->api->accounts_failure);
-    return check_limits(r, &standing, err);
+    return check_limits(r, NULL, err);
 }
 
 static int login_here(struct req *r, struct core *core, struct error *err)
@@ -171,15 +160,13 @@ int api_login(struct req *r, struct core *core, const struct wire_login_request 
     if (!in->password || !*in->password)
         return refuse_login(err);
     struct login *l = arena_new(&r->arena, struct login);
-    struct address client;
     r->state = l;
     l->account = account_of(r, in->username);
     l->password = in->password;
     l->session.by_password = true;
     if (login_session_begin(r, &l->session, err) < 0)
         return -1;
-    origin_client(r->api->proxies, r->http, &client);
-    login_attempt_init(&l->attempt, l->account, &client);
+    login_attempt_begin(r, l->account, &l->attempt);
     l->turn = (struct password_turn){.before = login_turn, .work = login_check, .after = login_judged};
     memcpy(l->turn.key, l->attempt.address, sizeof(l->turn.key));
     if (check_limits(r, &l->turn.standing, err) < 0 ||

@@ -104,7 +104,7 @@ void directory_note(struct directory *d, bool answers, int64_t now_us)
 static int read_id(const char *attribute, const char *text, int32_t *ret, struct error *err)
 {
     size_t n = strlen(text);
-    long long id = n <= 10 && strspn(text, "0123456789") == n ? strtoll(text, NULL, 10) : -1;
+    long long id = n > 0 && n <= 10 && strspn(text, "0123456789") == n ? strtoll(text, NULL, 10) : -1;
     if (id < 0 || id > INT32_MAX)
         return error_set(err, ERR_FORBIDDEN,
                          "the directory has %s \"%.50s\" for you: it must be a number from 0 to %d; its administrators "
@@ -121,10 +121,14 @@ static int read_agent_account(const struct ldap_settings *s, const struct ldap_p
 {
     if (!found->agent_uid && !found->agent_gid)
         return 0;
-    if (!found->agent_uid || !found->agent_gid)
+    bool has_uid = found->agent_uid && *found->agent_uid, has_gid = found->agent_gid && *found->agent_gid;
+    if (!has_uid && !has_gid)
+        return error_set(err, ERR_FORBIDDEN, "the directory has not exactly one value each of %s and %s for you",
+                         s->agent_uid_attribute, s->agent_gid_attribute);
+    if (!has_uid || !has_gid)
         return error_set(err, ERR_FORBIDDEN, "the directory has %s for you, and not exactly one value of %s",
-                         found->agent_uid ? s->agent_uid_attribute : s->agent_gid_attribute,
-                         found->agent_uid ? s->agent_gid_attribute : s->agent_uid_attribute);
+                         has_uid ? s->agent_uid_attribute : s->agent_gid_attribute,
+                         has_uid ? s->agent_gid_attribute : s->agent_uid_attribute);
     if (read_id(s->agent_uid_attribute, found->agent_uid, &p->uid, err) < 0 ||
         read_id(s->agent_gid_attribute, found->agent_gid, &p->gid, err) < 0)
         return -1;

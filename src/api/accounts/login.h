@@ -4,7 +4,7 @@
 #ifndef DET_API_ACCOUNTS_LOGIN_H
 #define DET_API_ACCOUNTS_LOGIN_H
 
-#include "api/accounts/login_limits.h"
+#include "api/accounts/login_attempt.h"
 #include "api/accounts/login_session.h"
 #include "api/accounts/password_lane.h"
 #include "api/accounts/remote_account.h"

@@ -33,15 +33,8 @@ static int key_is_free(struct req *r, struct store *db, const char *key, bool *r
 {
     cleanup_error struct error none = ERROR_INIT;
     struct store_project p;
-    if (store_project_by_key(db, key, &r->arena, &p, &none) == 0) {
-        *ret = false;
-        return 0;
-    }
-    *ret = none.kind == ERR_NOT_FOUND;
-    if (*ret)
-        return 0;
-    error_move(err, &none);
-    return -1;
+    *ret = store_project_by_key(db, key, &r->arena, &p, &none) < 0;
+    return error_pass_unless(&none, ERR_NOT_FOUND, err) ? -1 : 0;
 }
 
 /* The key is the first letters of the name, and the first number that makes it unique. */

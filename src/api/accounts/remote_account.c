@@ -35,10 +35,8 @@ static int find_account(struct req *r, struct store *db, const struct remote_per
     cleanup_error struct error why = ERROR_INIT;
     if (store_user_by_name(db, p->username, &r->arena, &x->user, &why) == 0)
         return 0;
-    if (why.kind != ERR_NOT_FOUND) {
-        error_move(err, &why);
+    if (error_pass_unless(&why, ERR_NOT_FOUND, err))
         return -1;
-    }
     if (!provision)
         return error_set(err, ERR_FORBIDDEN,
                          "user '%s' has no account here: an admin makes one (det user create %s --remote)", p->username,
@@ -125,12 +123,8 @@ static int join(struct req *r, struct store *db, const char *name, struct remote
     cleanup_error struct error why = ERROR_INIT;
     struct store_group g;
     bool in = false;
-    if (store_group_by_name(db, name, &r->arena, &g, &why) < 0) {
-        if (why.kind == ERR_NOT_FOUND)
-            return 0;
-        error_move(err, &why);
-        return -1;
-    }
+    if (store_group_by_name(db, name, &r->arena, &g, &why) < 0)
+        return error_pass_unless(&why, ERR_NOT_FOUND, err) ? -1 : 0;
     if (store_group_has_member(db, g.id, x->user.id, &in, err) < 0)
         return -1;
     if (in)

@@ -352,10 +352,8 @@ int tensorboard_files_remove(const struct checkpoint_site *site, const char *clu
     cleanup_close int storage = -1;
     *ret_elsewhere = NULL;
     if (open_storage(site, a, &storage, ret_elsewhere, &kind) < 0) {
-        if (kind.kind != ERR_UNIMPLEMENTED) {
-            error_move(err, &kind);
+        if (error_pass_unless(&kind, ERR_UNIMPLEMENTED, err))
             return -1;
-        }
         *ret_elsewhere = arena_strdup(a, error_msg(&kind));
     }
     return storage < 0 ? 0 : remove_tensorboard(storage, cluster_id, experiment_id, a, ret_elsewhere, err);

@@ -196,10 +196,7 @@ static int request_state(struct req *r, struct core *core, struct error *err)
     cleanup_error struct error failed = ERROR_INIT;
     if (req_core_step(r, core, &ev, NULL, &failed) == 0)
         return 0;
-    if (failed.kind == ERR_NOT_FOUND)
-        return req_then_read(r, state_without_core);
-    error_move(err, &failed);
-    return -1;
+    return error_pass_unless(&failed, ERR_NOT_FOUND, err) ? -1 : req_then_read(r, state_without_core);
 }
 
 static int tell_changed(struct req *r, struct core *core, struct error *err)

@@ -82,10 +82,7 @@ static int change_state(struct req *r, struct core *core, const struct bulk *b, 
     cleanup_error struct error failed = ERROR_INIT;
     if (req_core_step(r, core, &ev, NULL, &failed) == 0)
         return 0;
-    if (failed.kind == ERR_NOT_FOUND)
-        return action_without_core(b->action, x, err);
-    error_move(err, &failed);
-    return -1;
+    return error_pass_unless(&failed, ERR_NOT_FOUND, err) ? -1 : action_without_core(b->action, x, err);
 }
 
 static int change_states(struct req *r, struct core *core, struct error *err)

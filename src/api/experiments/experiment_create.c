@@ -338,10 +338,8 @@ int api_put_experiment(struct req *r, struct store *db, const struct wire_put_ex
         ret->config = w->config;
         return 0;
     }
-    if (none.kind != ERR_NOT_FOUND) {
-        error_move(err, &none);
+    if (error_pass_unless(&none, ERR_NOT_FOUND, err))
         return -1;
-    }
     return create_experiment(r, db,
                              &(struct creation){.in = wanted,
                                                 .external_id = in->external_experiment_id,

@@ -232,10 +232,7 @@ static int patch_step(struct req *r, struct core *core, struct error *err)
     cleanup_error struct error failed = ERROR_INIT;
     if (tell_core(r, core, patch_of(r), &failed) == 0)
         return req_wait(r, NULL);
-    if (failed.kind == ERR_NOT_FOUND)
-        return req_then_write(r, write_step);
-    error_move(err, &failed);
-    return -1;
+    return error_pass_unless(&failed, ERR_NOT_FOUND, err) ? -1 : req_then_write(r, write_step);
 }
 
 /* Checks the change against the configuration policies of the experiment's workspace. */

@@ -229,10 +229,9 @@ static int kill_run(struct req *r, struct core *core, const struct runs_request 
     struct core_event ev = {.type = CORE_TRIAL_KILL, .now_us = r->now_us, .trial_id = run->id};
     cleanup_error struct error failed = ERROR_INIT;
     /* a run that has ended already counts as killed */
-    if (req_core_step(r, core, &ev, NULL, &failed) == 0 || failed.kind == ERR_NOT_FOUND)
+    if (req_core_step(r, core, &ev, NULL, &failed) == 0)
         return 0;
-    error_move(err, &failed);
-    return -1;
+    return error_pass_unless(&failed, ERR_NOT_FOUND, err) ? -1 : 0;
 }
 
 int api_kill_runs(struct req *r, struct store *db, const struct wire_kill_runs_request *in,
@@ -252,10 +251,7 @@ static int set_state(struct req *r, struct core *core, const struct experiment_a
     cleanup_error struct error failed = ERROR_INIT;
     if (req_core_step(r, core, &ev, NULL, &failed) == 0)
         return 0;
-    if (failed.kind == ERR_NOT_FOUND)
-        return action_without_core(action, &run->experiment, err);
-    error_move(err, &failed);
-    return -1;
+    return error_pass_unless(&failed, ERR_NOT_FOUND, err) ? -1 : action_without_core(action, &run->experiment, err);
 }
 
 static int pause_run(struct req *r, struct core *core, const struct runs_request *b, const struct store_run_brief *run,

@@ -99,10 +99,9 @@ static int check_put(struct req *r, struct store *db, const struct store_templat
     cleanup_error struct error failed = ERROR_INIT;
     if (store_template_get(db, t->name, &r->arena, &old, &failed) == 0)
         return access_need_of(r, db, PERMISSION_UPDATE_TEMPLATES, ACCESS_TEMPLATE(t->name), err);
-    if (failed.kind == ERR_NOT_FOUND)
-        return access_need(r, PERMISSION_CREATE_TEMPLATES, t->workspace_id, err);
-    error_move(err, &failed);
-    return -1;
+    return error_pass_unless(&failed, ERR_NOT_FOUND, err)
+               ? -1
+               : access_need(r, PERMISSION_CREATE_TEMPLATES, t->workspace_id, err);
 }
 
 /* Creates the template, or replaces its configuration; an existing one stays in its workspace. */
@@ -115,10 +114,8 @@ int api_put_template(struct req *r, struct store *db, const struct wire_put_temp
         return -1;
     if (store_template_set_config(db, t.name, t.config, &failed) == 0)
         return read_back(r, db, t.name, &ret->template, err);
-    if (failed.kind != ERR_NOT_FOUND) {
-        error_move(err, &failed);
+    if (error_pass_unless(&failed, ERR_NOT_FOUND, err))
         return -1;
-    }
     return store_template_insert(db, &t, err) < 0 ? -1 : read_back(r, db, t.name, &ret->template, err);
 }
 

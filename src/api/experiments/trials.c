@@ -154,10 +154,7 @@ int api_kill_trial(struct req *r, struct core *core, const struct wire_kill_tria
     cleanup_error struct error failed = ERROR_INIT;
     if (req_core_step(r, core, &ev, NULL, &failed) == 0)
         return 0;
-    if (failed.kind == ERR_NOT_FOUND)
-        return req_then_read(r, kill_of_ended);
-    error_move(err, &failed);
-    return -1;
+    return error_pass_unless(&failed, ERR_NOT_FOUND, err) ? -1 : req_then_read(r, kill_of_ended);
 }
 
 /* ---- what the code of a trial reports about itself --------------------------------------------------------------- */

@@ -4,6 +4,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "common/base/utf8.h"
+
 /* The next character of a text in UTF-8, which the decoder of requests has checked. */
 static uint32_t next_character(const char **at)
 {
@@ -11,7 +13,7 @@ static uint32_t next_character(const char **at)
     int more = p[0] < 0x80 ? 0 : p[0] < 0xe0 ? 1 : p[0] < 0xf0 ? 2 : 3;
     uint32_t c = more == 0 ? p[0] : p[0] & (0x3fu >> more);
     int i = 1;
-    for (; i <= more && (p[i] & 0xc0) == 0x80; i++)
+    for (; i <= more && utf8_is_tail((*at)[i]); i++)
         c = c << 6 | (p[i] & 0x3fu);
     *at += i;
     return c;

@@ -1,9 +1,9 @@
 #include "api/pipeline/identity.h"
 #include "common/base/must.h"
+#include "common/system/random.h"
 #include "net/loop/loop.h"
 
 #include <openssl/evp.h>
-#include <openssl/rand.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,8 +51,8 @@ int token_new(struct token *ret, struct error *err)
 {
     unsigned char raw[32];
     char base64[48]; /* with padding */
-    if (RAND_bytes(raw, sizeof(raw)) != 1)
-        return error_set(err, ERR_INTERNAL, "the system gives no random bytes");
+    if (random_bytes(raw, sizeof(raw), err) < 0)
+        return -1;
     EVP_EncodeBlock((unsigned char *)base64, raw, sizeof(raw));
     for (char *p = base64; *p; p++) {
         if (*p == '+')

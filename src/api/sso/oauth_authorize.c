@@ -70,10 +70,8 @@ static int find_client(struct req *r, struct store *db, struct oauth_request *q,
         return -1;
     if (store_oauth_client_get(db, q->client_id, &r->arena, c, &why) == 0)
         return oauth_check_address(q, c->redirect_uri, err);
-    if (why.kind != ERR_NOT_FOUND) {
-        error_move(err, &why);
+    if (error_pass_unless(&why, ERR_NOT_FOUND, err))
         return -1;
-    }
     return error_set(err, ERR_NOT_FOUND, "The program %.100s is not known here: add it with det oauth client add",
                      q->client_id);
 }
@@ -90,6 +88,7 @@ static int show_consent(struct req *r, struct store *db, struct error *err)
 {
     struct oauth_request q = {0};
     struct store_oauth_client c;
+    memset(r->reply.header, 0, sizeof(r->reply.header)); /* the step may run a second time */
     if (find_client(r, db, &q, &c, err) < 0)
         return -1;
     const char *fault = oauth_fault(&q);
@@ -143,27 +142,44 @@ static int store_code(struct req *r, struct store *db, const struct oauth_reques
     if (actor_check_again(r, db, /* as_admin= */ true, err) < 0 || token_new(&code, err) < 0)
         return -1;
     memcpy(row.token_hash, code.hash, sizeof(row.token_hash));
-    if (store_oauth_tokens_forget(db, r->now_us, err) < 0 || store_oauth_token_insert(db, &row, err) < 0)
+    if (store_oauth_tokens_forget(db, r->now_us - OAUTH_KEPT_S * SECOND_US, err) < 0 ||
+        store_oauth_token_insert(db, &row, err) < 0)
         return -1;
     *ret = arena_strdup(&r->arena, code.text);
     return 0;
 }
 
+struct consent {
+    struct store_oauth_client client;
+    const char *code, *state; /* what the browser takes back; state: NULL: the program has sent none */
+};
+
+static int answer_allowed(struct req *r, struct core *core, struct error *err)
+{
+    const struct consent *x = r->state;
+    log_info("oauth.allowed", "client=%s name=%s by=%s", x->client.id, log_quote(x->client.name),
+             log_quote(r->who.username));
+    return send_answer(r, &x->client, "code", x->code, x->state);
+}
+
 int raw_oauth_answer(struct req *r, struct store *db, struct error *err)
 {
     struct oauth_request q = {0};
-    struct store_oauth_client c;
+    struct consent *x = arena_new(&r->arena, struct consent);
+    const struct store_oauth_client *c = &x->client;
     const char *answer = NULL, *code;
     r->error_page = show_failure;
     memset(r->reply.header, 0, sizeof(r->reply.header)); /* the step may run a second time */
     if (scim_check_enabled(r, err) < 0 || req_query_param(r, "answer", &answer, err) < 0 ||
-        find_client(r, db, &q, &c, err) < 0)
+        find_client(r, db, &q, &x->client, err) < 0)
         return -1;
     const char *fault = oauth_fault(&q);
     if (fault || !answer || strcmp(answer, "allow") != 0)
-        return send_answer(r, &c, "error", fault ? fault : "access_denied", q.state);
+        return send_answer(r, c, "error", fault ? fault : "access_denied", q.state);
     if (store_code(r, db, &q, &code, err) < 0)
         return -1;
-    log_info("oauth.allowed", "client=%s name=%s by=%s", c.id, log_quote(c.name), log_quote(r->who.username));
-    return send_answer(r, &c, "code", code, q.state);
+    x->code = code;
+    x->state = q.state;
+    r->state = x;
+    return req_then_loop(r, answer_allowed);
 }

@@ -1,6 +1,5 @@
 /* /oauth2/clients: the programs to which the master gives tokens for SCIM. Administrators add and remove them, with
  * `det oauth client`. A client's secret is shown once, when the client is made; only its hash is stored. */
-#include <openssl/rand.h>
 #include <string.h>
 
 #include "api/accounts/actor.h"
@@ -12,6 +11,7 @@
 #include "common/base/hex.h"
 #include "common/json/json.h"
 #include "common/system/log.h"
+#include "common/system/random.h"
 #include "store/functions.h"
 
 enum { ID_BYTES = 8 };
@@ -91,46 +91,62 @@ static int check_room(struct req *r, struct store *db, const char *name, struct 
 static int make_id(struct arena *a, const char **ret, struct error *err)
 {
     unsigned char raw[ID_BYTES];
-    if (RAND_bytes(raw, sizeof(raw)) != 1)
-        return error_set(err, ERR_INTERNAL, "the system gives no random bytes");
+    if (random_bytes(raw, sizeof(raw), err) < 0)
+        return -1;
     *ret = hex_in_arena(raw, sizeof(raw), a);
+    return 0;
+}
+
+struct new_client {
+    struct store_oauth_client row;
+    struct token secret;
+};
+
+static int answer_added(struct req *r, struct core *core, struct error *err)
+{
+    const struct new_client *c = r->state;
+    cleanup_json struct json_object *doc = client_document(&c->row);
+    json_object_object_add(doc, "secret", json_object_new_string(c->secret.text));
+    json_print(doc, &r->reply.body);
+    log_info("oauth.client_added", "client=%s name=%s by=%s", c->row.id, log_quote(c->row.name),
+             log_quote(r->who.username));
     return 0;
 }
 
 int raw_oauth_post_client(struct req *r, struct store *db, struct error *err)
 {
-    struct store_oauth_client c = {.user_id = r->who.user_id, .created_us = r->now_us};
-    struct token secret;
-    if (read_client(r, &c, err) < 0 || actor_check_again(r, db, /* as_admin= */ true, err) < 0 ||
-        check_room(r, db, c.name, err) < 0 || make_id(&r->arena, &c.id, err) < 0 || token_new(&secret, err) < 0)
+    struct new_client *c = arena_new(&r->arena, struct new_client);
+    c->row = (struct store_oauth_client){.user_id = r->who.user_id, .created_us = r->now_us};
+    if (read_client(r, &c->row, err) < 0 || actor_check_again(r, db, /* as_admin= */ true, err) < 0 ||
+        check_room(r, db, c->row.name, err) < 0 || make_id(&r->arena, &c->row.id, err) < 0 ||
+        token_new(&c->secret, err) < 0)
         return -1;
-    memcpy(c.secret_hash, secret.hash, sizeof(c.secret_hash));
-    if (store_oauth_client_insert(db, &c, err) < 0)
+    memcpy(c->row.secret_hash, c->secret.hash, sizeof(c->row.secret_hash));
+    if (store_oauth_client_insert(db, &c->row, err) < 0)
         return -1;
-    cleanup_json struct json_object *doc = client_document(&c);
-    json_object_object_add(doc, "secret", json_object_new_string(secret.text));
-    strbuf_reset(&r->reply.body); /* the step may run a second time */
-    json_print(doc, &r->reply.body);
-    log_info("oauth.client_added", "client=%s name=%s by=%s", c.id, log_quote(c.name), log_quote(r->who.username));
-    return 0;
+    r->state = c;
+    return req_then_loop(r, answer_added);
 }
 
 /* ---- removing ---------------------------------------------------------------------------------------------------- */
 
+static int answer_removed(struct req *r, struct core *core, struct error *err)
+{
+    strbuf_adds(&r->reply.body, "{}");
+    log_info("oauth.client_removed", "client=%s by=%s", log_quote(r->state), log_quote(r->who.username));
+    return 0;
+}
+
 int raw_oauth_delete_client(struct req *r, struct store *db, struct error *err)
 {
-    const char *id = req_raw_param(r, 0);
+    char *id = arena_strdup(&r->arena, req_raw_param(r, 0));
     cleanup_error struct error why = ERROR_INIT;
     if (actor_check_again(r, db, /* as_admin= */ true, err) < 0)
         return -1;
-    if (store_oauth_client_delete(db, id, &why) < 0) {
-        if (why.kind == ERR_NOT_FOUND)
-            return error_set(err, ERR_NOT_FOUND, "there is no OAuth client '%.100s': see det oauth client list", id);
-        error_move(err, &why);
-        return -1;
-    }
-    strbuf_reset(&r->reply.body);
-    strbuf_adds(&r->reply.body, "{}");
-    log_info("oauth.client_removed", "client=%s by=%s", log_quote(id), log_quote(r->who.username));
-    return 0;
+    if (store_oauth_client_delete(db, id, &why) < 0)
+        return error_pass_unless(&why, ERR_NOT_FOUND, err)
+                   ? -1
+                   : error_set(err, ERR_NOT_FOUND, "there is no OAuth client '%.100s': see det oauth client list", id);
+    r->state = id;
+    return req_then_loop(r, answer_removed);
 }

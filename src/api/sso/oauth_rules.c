@@ -26,7 +26,7 @@ static size_t host_length(const char *uri)
 
 static bool is_own_machine(const char *host, size_t n)
 {
-    static const char *const names[] = {"localhost", "127.0.0.1", "[::1]"};
+    static const char *const names[] = {"localhost", "127.0.0.1"};
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
         size_t k = strlen(names[i]);
         if (n >= k && strncasecmp(host, names[i], k) == 0 && (n == k || host[k] == ':'))
@@ -53,8 +53,11 @@ int oauth_check_redirect(const char *uri, struct error *err)
                          "domain is \"%.200s\": write the whole address, such as "
                          "https://system-admin.okta.com/admin/app/cpc/NAME/oauth/callback",
                          uri);
-    if (strspn(uri + scheme, LETTERS_AND_DIGITS "-._:[]") < host)
-        return error_set(err, ERR_INVALID, "domain names the host \"%.*s\": letters, digits and -._:[] are allowed",
+    /* no brackets: the page that asks for consent names the host in form-action, whose grammar has none */
+    if (strspn(uri + scheme, LETTERS_AND_DIGITS "-._:") < host)
+        return error_set(err, ERR_INVALID,
+                         "domain names the host \"%.*s\": letters, digits and -._: are allowed; a host with an address "
+                         "of IPv6 needs a name",
                          host > 200 ? 200 : (int)host, uri + scheme);
     if (strchr(uri, '#'))
         return error_set(err, ERR_INVALID, "domain has a part behind #, which browsers do not send back: leave it out");

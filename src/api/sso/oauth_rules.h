@@ -15,6 +15,7 @@ enum {
     OAUTH_CODE_LIFE_S = 60,                    /* of a code */
     OAUTH_ACCESS_LIFE_S = 60 * 60,             /* of a token for SCIM, which RFC 6749 calls an access token */
     OAUTH_REFRESH_LIFE_S = 180 * 24 * 60 * 60, /* of a refresh token, from its last use */
+    OAUTH_KEPT_S = 24 * 60 * 60,               /* so long after its end a code or token is still known as one */
     OAUTH_ACCESS_MAX = 20,                     /* such tokens of a client; the oldest ends when there is one more */
 };
 

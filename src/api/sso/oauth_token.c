@@ -2,20 +2,19 @@
  * own name. Its steps: read the form (loop) → find the client and compare its secret (read) → count a wrong one (loop)
  * → store the tokens (write) → answer (loop). Errors have the form of RFC 6749, 5.2.
  *
- * A code that comes a second time was stolen by one of the two who have shown it, so that the tokens of the first time
- * end (RFC 6749, 4.1.2). A refresh token stays the same: it is good only together with the client's secret, and a
- * reply that is lost on the way locks no directory out (docs/decisions/0027-tokens-for-scim.md). */
+ * A code that comes a second time, within a day, was stolen by one of the two who have shown it, so that the tokens of
+ * the first time end (RFC 6749, 4.1.2). A refresh token stays the same: it is good only together with the client's
+ * secret, and a reply that is lost on the way locks no directory out (docs/decisions/0027-tokens-for-scim.md). */
 #include <openssl/crypto.h>
 #include <string.h>
 #include <strings.h>
 
-#include "api/accounts/login_limits.h"
+#include "api/accounts/login_attempt.h"
 #include "api/pipeline/author.h"
 #include "api/pipeline/identity.h"
 #include "api/pipeline/internal.h"
 #include "api/pipeline/raw.h"
 #include "api/pipeline/raw_handlers.h"
-#include "api/rights/origin.h"
 #include "api/sso/oauth_rules.h"
 #include "api/sso/scim_access.h"
 #include "common/base/base64.h"
@@ -42,6 +41,7 @@ struct exchange {
     struct token access, refresh;
     bool gives_refresh;
     bool is_client;      /* the secret is that of the client */
+    bool code_is_used;   /* the code has come before; the tokens of that time have ended now */
     const char *problem; /* the code of an error that must not undo what was stored; NULL: there is none */
     const char *code;    /* of RFC 6749, of the error that the request ends with; NULL: by the error's kind */
 };
@@ -186,7 +186,8 @@ static int store_one(struct req *r, struct store *db, const char *kind, const st
     return store_oauth_token_insert(db, &row, err);
 }
 
-/* The code or refresh token of this text, if it is the client's; otherwise x->problem is set. */
+/* The code or refresh token of this text, if it is the client's; otherwise x->problem is set. It may be a code that has
+ * expired: what was given for it may have to end all the same. */
 static int find_token(struct req *r, struct store *db, const char *text, const char *kind,
                       struct store_oauth_token *ret, struct error *err)
 {
@@ -195,13 +196,11 @@ static int find_token(struct req *r, struct store *db, const char *text, const c
     uint8_t hash[TOKEN_HASH_BYTES];
     token_hash(text, hash);
     if (store_oauth_token_get(db, hash, &r->arena, ret, &why) < 0) {
-        if (why.kind != ERR_NOT_FOUND) {
-            error_move(err, &why);
+        if (error_pass_unless(&why, ERR_NOT_FOUND, err))
             return -1;
-        }
         x->problem = "invalid_grant";
     } else if (strcmp(ret->kind, kind) != 0 || strcmp(ret->client_id, x->client.id) != 0 || ret->revoked ||
-               ret->expiry_us <= r->now_us) {
+               (strcmp(kind, "CODE") != 0 && ret->expiry_us <= r->now_us)) {
         x->problem = "invalid_grant";
     }
     return 0;
@@ -218,10 +217,10 @@ static int take_code(struct req *r, struct store *db, struct error *err)
         return 0;
     if (code.used) {
         x->problem = "invalid_grant";
-        log_warning("oauth.code_used_twice", "client=%s name=%s", x->client.id, log_quote(x->client.name));
+        x->code_is_used = true;
         return store_oauth_tokens_revoke(db, code.id, err);
     }
-    if ((f->redirect_uri && strcmp(f->redirect_uri, x->client.redirect_uri) != 0) ||
+    if (code.expiry_us <= r->now_us || (f->redirect_uri && strcmp(f->redirect_uri, x->client.redirect_uri) != 0) ||
         !oauth_verifier_fits(f->code_verifier, code.challenge)) {
         x->problem = "invalid_grant";
         return 0;
@@ -257,9 +256,16 @@ static int give(struct req *r, struct store *db, struct error *err)
     return store_one(r, db, "ACCESS", &x->access, 0, OAUTH_ACCESS_LIFE_S, err);
 }
 
+static int no_such_client(struct error *err)
+{
+    return error_set(err, ERR_UNAUTHENTICATED, "there is no client with this id and secret");
+}
+
 static int answer(struct req *r, struct core *core, struct error *err)
 {
     struct exchange *x = r->state;
+    if (x->code_is_used)
+        log_warning("oauth.code_used_twice", "client=%s name=%s", x->client.id, log_quote(x->client.name));
     if (x->problem)
         return invalid(x, x->problem,
                        "the code or refresh token is not good, or not any more, for this client and redirect_uri: let "
@@ -282,10 +288,12 @@ static int store_tokens(struct req *r, struct store *db, struct error *err)
 {
     struct exchange *x = r->state;
     struct store_oauth_client again;
+    cleanup_error struct error why = ERROR_INIT;
     x->problem = NULL; /* the step may run a second time */
-    x->gives_refresh = false;
-    if (store_oauth_client_get(db, x->client.id, &r->arena, &again, err) < 0 ||
-        store_oauth_tokens_forget(db, r->now_us, err) < 0 || give(r, db, err) < 0 ||
+    x->gives_refresh = x->code_is_used = false;
+    if (store_oauth_client_get(db, x->client.id, &r->arena, &again, &why) < 0)
+        return error_pass_unless(&why, ERR_NOT_FOUND, err) ? -1 : no_such_client(err);
+    if (store_oauth_tokens_forget(db, r->now_us - OAUTH_KEPT_S * SECOND_US, err) < 0 || give(r, db, err) < 0 ||
         store_oauth_tokens_trim(db, x->client.id, OAUTH_ACCESS_MAX, err) < 0)
         return -1;
     return req_then_loop(r, answer);
@@ -298,7 +306,7 @@ static int judge_client(struct req *r, struct core *core, struct error *err)
     struct exchange *x = r->state;
     if (!x->is_client) {
         login_limits_failed(r->api->login_limits, &x->attempt, clock_now_us());
-        return error_set(err, ERR_UNAUTHENTICATED, "there is no client with this id and secret");
+        return no_such_client(err);
     }
     login_limits_succeeded(r->api->login_limits, &x->attempt, clock_now_us());
     if (check_grant(x, err) < 0 || !r->api->services.admits_writes(r->api->services.ctx, err) ||
@@ -316,8 +324,7 @@ static int find_client(struct req *r, struct store *db, struct error *err)
     token_hash(x->form.client_secret, hash);
     if (store_oauth_client_get(db, x->form.client_id, &r->arena, &x->client, &why) == 0) {
         x->is_client = CRYPTO_memcmp(hash, x->client.secret_hash, sizeof(hash)) == 0;
-    } else if (why.kind != ERR_NOT_FOUND) {
-        error_move(err, &why);
+    } else if (error_pass_unless(&why, ERR_NOT_FOUND, err)) {
         return -1;
     }
     return req_then_loop(r, judge_client);
@@ -326,7 +333,6 @@ static int find_client(struct req *r, struct store *db, struct error *err)
 int raw_oauth_token(struct req *r, struct core *core, struct error *err)
 {
     struct exchange *x = arena_new(&r->arena, struct exchange);
-    struct address client;
     r->state = x;
     r->error_page = show_error;
     if (scim_check_enabled(r, err) < 0 || read_form(r, &x->form, err) < 0 || read_basic(r, &x->form, err) < 0)
@@ -334,12 +340,8 @@ int raw_oauth_token(struct req *r, struct core *core, struct error *err)
     if (!x->form.client_id || !x->form.client_secret)
         return error_set(err, ERR_UNAUTHENTICATED,
                          "the client's id and secret are needed, as Basic authorization or in the form");
-    origin_client(r->api->proxies, r->http, &client);
-    login_attempt_init(&x->attempt, arena_printf(&r->arena, "(oauth) %s", x->form.client_id), &client);
-    struct login_verdict v = login_limits_ask(r->api->login_limits, &x->attempt, clock_now_us());
-    if (v.wait_s) {
-        req_add_header(r, "Retry-After", arena_printf(&r->arena, "%d", v.wait_s));
-        return error_set(err, ERR_TOO_MANY, "too many failed requests from your address; try again in %d s", v.wait_s);
-    }
+    login_attempt_begin(r, arena_printf(&r->arena, "(oauth) %s", x->form.client_id), &x->attempt);
+    if (login_attempt_check(r, &x->attempt, "of this OAuth client", NULL, err) < 0)
+        return -1;
     return req_then_read(r, find_client);
 }

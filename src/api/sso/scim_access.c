@@ -6,7 +6,6 @@
 #include "api/pipeline/identity.h"
 #include "api/pipeline/internal.h"
 #include "api/pipeline/raw.h"
-#include "api/rights/origin.h"
 #include "api/rights/secret.h"
 #include "api/sso/oauth_rules.h"
 #include "common/base/base64.h"
@@ -45,22 +44,44 @@ static bool credentials_match(const struct config *c, const char *header)
     return right;
 }
 
+/* has_failed: a guess, which counts. Of a bearer token that is refused, RFC 6750, 3.1 wants it said that it is no good.
+ */
 static int refuse(struct req *r, bool has_failed, struct error *err)
 {
     const struct scim_caller *c = r->state;
     bool tokens_only = takes_tokens_only(r);
     if (has_failed)
         login_limits_failed(r->api->login_limits, &c->attempt, clock_now_us());
-    req_add_header(r, "WWW-Authenticate", tokens_only ? "Bearer realm=\"scim\"" : "Basic realm=\"scim\"");
+    req_add_header(r, "WWW-Authenticate",
+                   c->is_bearer  ? "Bearer realm=\"scim\", error=\"invalid_token\""
+                   : tokens_only ? "Bearer realm=\"scim\""
+                                 : "Basic realm=\"scim\"");
     return error_set(err, ERR_UNAUTHENTICATED, "%s",
-                     tokens_only ? "a token of /oauth2/token is needed here"
-                                 : "name and password of scim.auth, or a token of /oauth2/token, are needed here");
+                     c->has_ended  ? "this token has ended: get another one from /oauth2/token"
+                     : tokens_only ? "a token of /oauth2/token is needed here"
+                                   : "name and password of scim.auth, or a token of /oauth2/token, are needed here");
 }
 
+/* What is no token: only this has to wait after failures. */
+static int judge_password(struct req *r, struct core *core, struct error *err)
+{
+    struct scim_caller *c = r->state;
+    if (login_attempt_check(r, &c->attempt, "to SCIM", NULL, err) < 0)
+        return -1;
+    if (!c->has_password)
+        return refuse(r, c->has_tried, err);
+    c->name = config_str(api_info(r->api)->config, "scim.auth.username");
+    return c->next(r, core, err);
+}
+
+/* A token that is good is let through whatever has failed before, since nobody guesses one. One that has ended is no
+ * guess: a directory whose token has just expired shows it in several requests at once. */
 static int judge_token(struct req *r, struct core *core, struct error *err)
 {
     const struct scim_caller *c = r->state;
-    return c->is_known ? c->next(r, core, err) : refuse(r, /* has_failed= */ true, err);
+    if (c->is_known)
+        return c->next(r, core, err);
+    return c->has_ended ? refuse(r, /* has_failed= */ false, err) : judge_password(r, core, err);
 }
 
 static int find_token(struct req *r, struct store *db, struct error *err)
@@ -71,10 +92,11 @@ static int find_token(struct req *r, struct store *db, struct error *err)
     uint8_t hash[TOKEN_HASH_BYTES];
     token_hash(c->token, hash);
     if (store_oauth_token_get(db, hash, &r->arena, &t, &why) == 0) {
-        c->is_known = strcmp(t.kind, "ACCESS") == 0 && !t.revoked && t.expiry_us > r->now_us;
+        bool is_access = strcmp(t.kind, "ACCESS") == 0;
+        c->is_known = is_access && !t.revoked && t.expiry_us > r->now_us;
+        c->has_ended = is_access && !c->is_known;
         c->name = arena_printf(&r->arena, OAUTH_AUTHOR "%s", t.client_name);
-    } else if (why.kind != ERR_NOT_FOUND) {
-        error_move(err, &why);
+    } else if (error_pass_unless(&why, ERR_NOT_FOUND, err)) {
         return -1;
     }
     return req_then_loop(r, judge_token);
@@ -82,28 +104,18 @@ static int find_token(struct req *r, struct store *db, struct error *err)
 
 int scim_access(struct req *r, struct core *core, req_loop_fn *next, struct error *err)
 {
-    const struct config *config = api_info(r->api)->config;
     struct scim_caller *c = r->state;
-    struct address client;
     if (scim_check_enabled(r, err) < 0)
         return -1;
     c->next = next;
-    origin_client(r->api->proxies, r->http, &client);
-    login_attempt_init(&c->attempt, "(scim)", &client);
-    struct login_verdict v = login_limits_ask(r->api->login_limits, &c->attempt, clock_now_us());
-    if (v.wait_s) {
-        req_add_header(r, "Retry-After", arena_printf(&r->arena, "%d", v.wait_s));
-        return error_set(err, ERR_TOO_MANY, "too many failed requests from your address; try again in %d s", v.wait_s);
-    }
+    login_attempt_begin(r, "(scim)", &c->attempt);
     const char *header = http_request_header(r->http, "Authorization"), *token = req_bearer(r);
-    if (!header || strlen(header) > CREDENTIAL_MAX)
-        return refuse(r, header != NULL, err);
-    if (!takes_tokens_only(r) && credentials_match(config, header)) {
-        c->name = config_str(config, "scim.auth.username");
-        return next(r, core, err);
-    }
+    c->has_tried = header != NULL;
+    c->is_bearer = token != NULL;
+    c->has_password = header && strlen(header) <= CREDENTIAL_MAX && !takes_tokens_only(r) &&
+                      credentials_match(api_info(r->api)->config, header);
     if (!token || !token_has_form(token))
-        return refuse(r, /* has_failed= */ true, err);
+        return judge_password(r, core, err);
     c->token = arena_strdup(&r->arena, token);
     return req_then_read(r, find_token);
 }

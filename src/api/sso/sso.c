@@ -1,7 +1,6 @@
 #include "api/sso/sso.h"
 
 #include <openssl/crypto.h>
-#include <openssl/rand.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "common/base/must.h"
 #include "common/config/config.h"
 #include "common/system/log.h"
+#include "common/system/random.h"
 
 enum {
     ASKING_MAX = 64, /* questions to the provider at a time: people who are not logged in can cause them */
@@ -82,7 +82,7 @@ static void read_settings(struct sso *s, const struct config *c)
 struct sso *sso_new(const struct config *c)
 {
     struct sso *s = must_calloc(1, sizeof(*s));
-    if (RAND_bytes(s->key, sizeof(s->key)) != 1)
+    if (random_bytes(s->key, sizeof(s->key), NULL) < 0)
         abort(); /* a system without random bytes can make no token either */
     read_settings(s, c);
     return s;

@@ -4,7 +4,6 @@
 #include "api/tasks/launch_task.h"
 
 #include <openssl/evp.h>
-#include <openssl/rand.h>
 #include <string.h>
 
 #include "api/checkpoints/task_account.h"
@@ -21,6 +20,7 @@
 #include "common/base/hex.h"
 #include "common/config/config.h"
 #include "common/json/json.h"
+#include "common/system/random.h"
 #include "gen/handlers.h"
 #include "store/accounts/workspaces.h"
 #include "store/cluster/tasks.h"
@@ -132,8 +132,8 @@ static int make_service_token(struct req *r, struct launch *l, struct error *err
     unsigned char token[SERVICE_TOKEN_BYTES];
     if (l->kind != TASK_KIND_NOTEBOOK)
         return 0;
-    if (RAND_bytes(token, sizeof(token)) != 1)
-        return error_set(err, ERR_INTERNAL, "the system gives no random bytes");
+    if (random_bytes(token, sizeof(token), err) < 0)
+        return -1;
     l->row.service_token = hex_in_arena(token, sizeof(token), &r->arena);
     return 0;
 }

@@ -17,10 +17,8 @@ int launched_find(struct req *r, struct store *db, enum task_kind kind, const ch
 {
     cleanup_error struct error failed = ERROR_INIT;
     int rc = store_launched_task_get(db, id ? id : "", &r->arena, ret, &failed);
-    if (rc < 0 && failed.kind != ERR_NOT_FOUND) {
-        error_move(err, &failed);
+    if (rc < 0 && error_pass_unless(&failed, ERR_NOT_FOUND, err))
         return -1;
-    }
     if (rc < 0 || ret->kind != kind)
         return error_set(err, ERR_NOT_FOUND, "%s '%.80s' not found", task_kind_word(kind), id ? id : "");
     return 0;

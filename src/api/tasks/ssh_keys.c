@@ -6,7 +6,6 @@
 #include <openssl/ec.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
-#include <openssl/rand.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +14,7 @@
 #include "common/base/must.h"
 #include "common/base/strbuf.h"
 #include "common/json/json.h"
+#include "common/system/random.h"
 
 #define COMMENT "determined"
 
@@ -175,7 +175,7 @@ static void add_base64(struct strbuf *out, const struct strbuf *data, size_t lin
 static int add_secrets(const struct key_type *type, EVP_PKEY *key, struct strbuf *b)
 {
     uint32_t check;
-    if (RAND_bytes((unsigned char *)&check, sizeof(check)) != 1)
+    if (random_bytes(&check, sizeof(check), NULL) < 0)
         return -1;
     add_u32(b, check);
     add_u32(b, check);

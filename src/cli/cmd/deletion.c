@@ -12,12 +12,8 @@ static int wait_gone(struct cli *cli, const struct deletion *d, struct error *er
     for (int32_t shown = -1;;) {
         cleanup_error struct error failed = ERROR_INIT;
         struct deletion_view v = {0};
-        if (d->look(cli, d->id, &v, &failed) < 0) {
-            if (failed.kind == ERR_NOT_FOUND)
-                return 0;
-            error_move(err, &failed);
-            return -1;
-        }
+        if (d->look(cli, d->id, &v, &failed) < 0)
+            return error_pass_unless(&failed, ERR_NOT_FOUND, err) ? -1 : 0;
         if (v.failed)
             return error_set(err, ERR_PRECONDITION, "%s", v.problem);
         if (v.left != shown)

@@ -144,8 +144,7 @@ int api_greet(struct cli *cli, struct error *err)
             if (trust_load(cli, &cli->session->trust, err) < 0)
                 return -1;
             g = greet_once(cli);
-        } else if (why.kind != ERR_UNAVAILABLE) {
-            error_move(err, &why);
+        } else if (error_pass_unless(&why, ERR_UNAVAILABLE, err)) {
             return -1;
         }
     }

@@ -148,10 +148,8 @@ static int store_read(const char *path, const char *master, struct json_object *
     cleanup_error struct error why = ERROR_INIT;
     cleanup_json struct json_object *read = NULL;
     if (file_read(path, STORE_MAX, &text, &why) < 0) {
-        if (why.kind != ERR_NOT_FOUND) {
-            error_move(err, &why);
+        if (error_pass_unless(&why, ERR_NOT_FOUND, err))
             return -1;
-        }
         *ret = json_object_new_object();
         json_object_object_add(*ret, "version", json_object_new_int(2));
         return 0;

@@ -24,10 +24,8 @@ static int certs_read(const char *path, struct json_object **ret, struct error *
             return 0;
         return error_set(err, ERR_INVALID, "%s is not a file of certificates; repair or remove it", path);
     }
-    if (why.kind != ERR_NOT_FOUND) {
-        error_move(err, &why);
+    if (error_pass_unless(&why, ERR_NOT_FOUND, err))
         return -1;
-    }
     *ret = json_object_new_object();
     return 0;
 }

@@ -173,12 +173,8 @@ static int read_ignore_file(struct walk *w, struct error *err)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
     cleanup_error struct error why = ERROR_INIT;
-    if (file_read(arena_printf(&w->c->arena, "%s/%s", w->root, DETIGNORE), DETIGNORE_MAX, &text, &why) < 0) {
-        if (why.kind == ERR_NOT_FOUND)
-            return 0;
-        error_move(err, &why);
-        return -1;
-    }
+    if (file_read(arena_printf(&w->c->arena, "%s/%s", w->root, DETIGNORE), DETIGNORE_MAX, &text, &why) < 0)
+        return error_pass_unless(&why, ERR_NOT_FOUND, err) ? -1 : 0;
     ignore_add_file(&w->ignore, strbuf_str(&text), text.n);
     return 0;
 }

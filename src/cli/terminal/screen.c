@@ -212,8 +212,7 @@ static int redraw(struct cli *cli, screen_draw_fn *draw, void *ctx, bool *ret_ov
     if (rc == 0) {
         free(*text);
         *text = drawn;
-    } else if (why.kind != ERR_UNAVAILABLE) {
-        error_move(err, &why);
+    } else if (error_pass_unless(&why, ERR_UNAVAILABLE, err)) {
         return -1;
     }
     show(cli, rc < 0 ? error_msg(&why) : NULL, *text);

@@ -124,6 +124,14 @@ void error_move(struct error *to, struct error *from)
     *from = (struct error)ERROR_INIT;
 }
 
+bool error_pass_unless(struct error *why, enum error_kind kind, struct error *err)
+{
+    if (why->kind == ERR_NONE || why->kind == kind)
+        return false;
+    error_move(err, why);
+    return true;
+}
+
 void error_copy(struct error *to, const struct error *from)
 {
     if (to == from || !to)

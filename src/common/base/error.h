@@ -96,6 +96,9 @@ int error_set_constraint(struct error *err, enum error_constraint constraint, co
  */
 bool error_is_constraint(const struct error *err, enum error_constraint constraint, const char *name);
 void error_move(struct error *to, struct error *from); /* releases what `to` held before; `from` is clear afterwards */
+/* Moves the error of a call to *err and returns true, unless it is of this kind, which is no failure here. False, too,
+ * if *why is clear: the call has succeeded. */
+bool error_pass_unless(struct error *why, enum error_kind kind, struct error *err);
 /* Copies an error. If `from` is NULL or ERR_NONE, `to` is clear. */
 void error_copy(struct error *to, const struct error *from);
 void error_release(struct error *err); /* afterwards *err is ERR_NONE */

@@ -124,6 +124,7 @@ struct allocation_row {
     bool preempt_acked, preempt_pending;
     bool killed; /* the master has killed it, so the exit codes of its containers do not matter any more */
     enum run_limit over_limit; /* the allocation is being stopped for good because the task has gone over this limit */
+    bool warned_of_idleness;   /* the last word of the log about the slots is that nobody uses them */
     int32_t port[CORE_PORTS];
     enum exit_kind exit_kind;
     int32_t exit_code;

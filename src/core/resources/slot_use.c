@@ -67,6 +67,12 @@ static bool is_stopping(const struct allocation *a)
     return a->row.state >= ALLOCATION_TERMINATING || a->row.preempt_deadline_us != 0 || a->killed_us != 0;
 }
 
+static void note_warned(struct core *c, struct allocation *a, bool warned)
+{
+    a->row.warned_of_idleness = warned;
+    record_touch(c, &a->record);
+}
+
 static void look_at(struct core *c, struct allocation *a)
 {
     int64_t max_us = max_idle_us(a), idle_us = idle_us_of(a);
@@ -77,14 +83,14 @@ static void look_at(struct core *c, struct allocation *a)
                         arena_printf(&c->out->arena,
                                      "its slots were not used for %s, which is its resources.max_idle_time",
                                      time_text(c, max_us)));
-    } else if (idle_us >= max_us / 2 && !a->warned_of_idleness) {
-        a->warned_of_idleness = true;
+    } else if (idle_us >= max_us / 2 && !a->row.warned_of_idleness) {
+        note_warned(c, a, true);
         task_log(c, a, false,
                  "warning: the slots of this run have not been used for %s; the run will be stopped when that has "
                  "lasted for %s (resources.max_idle_time)",
                  time_text(c, max_us / 2), time_text(c, max_us));
-    } else if (idle_us < max_us / 2 && a->warned_of_idleness) {
-        a->warned_of_idleness = false;
+    } else if (idle_us < max_us / 2 && a->row.warned_of_idleness) {
+        note_warned(c, a, false);
         task_log(c, a, false, "the slots of this run are used again");
     }
 }

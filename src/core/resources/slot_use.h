@@ -2,8 +2,8 @@
  * (docs/spec/lifecycle.md#max_idle_time).
  *
  * Agents measure. Each says, about each container that it was asked about, for how long its slots have not been in use;
- * nothing is decided on what no agent has said. So nothing has to be stored: after a restart of the master, or of the
- * connection, agents say it again. */
+ * nothing is decided on what no agent has said. So no time has to be stored: after a restart of the master, or of the
+ * connection, agents say it again. Only whether the log has a warning is in the allocation's row. */
 #ifndef DET_CORE_RESOURCES_SLOT_USE_H
 #define DET_CORE_RESOURCES_SLOT_USE_H
 

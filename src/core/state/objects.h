@@ -134,10 +134,10 @@ struct allocation {
     /* max_time: due when the task is to be warned that its max_time will be over, and when it is over */
     struct timer max_time;
     bool warned_of_max_time;
-    bool warned_of_idleness, told_use_unknown; /* what its log has said about the use of its slots (slot_use.h) */
-    int64_t killed_us;                         /* when a kill was last sent; 0: never */
-    bool probed;                               /* the probe of its machines was reported (gang_probe.h) */
-    char *exit_text;                           /* why it ends, as far as a sentence is known; NULL: none is */
+    bool told_use_unknown; /* the log has said that the use of the slots is not known (slot_use.h) */
+    int64_t killed_us;     /* when a kill was last sent; 0: never */
+    bool probed;           /* the probe of its machines was reported (gang_probe.h) */
+    char *exit_text;       /* why it ends, as far as a sentence is known; NULL: none is */
     struct gather gather;
     TAILQ_ENTRY(allocation) in_pool, in_new;
     struct sched_request request;

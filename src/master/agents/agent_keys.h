@@ -1,8 +1,7 @@
-/* The keys with which agents prove who they are once they have joined. An agent shows the cluster's join token the
- * first time, and gets a key of its own over that connection. From then on it shows the key, which is good for this
- * agent id only. The agent makes the key and offers it in its hello, so that it knows the key whenever the link breaks;
- * for an agent of an older version the master makes one. Keys are stored by the writer as hashes, and told to the agent
- * after the commit.
+/* The keys with which agents prove who they are once they have joined. An agent shows a token the first time, and
+ * offers a key that it has made in its hello; so it knows the key whenever the link breaks. From then on it shows the
+ * key, which is good for this agent id only. For an agent of an older version the master makes the key. Keys are stored
+ * by the writer as hashes, and told to the agent after the commit.
  * Loop's thread only. */
 #ifndef DET_MASTER_AGENTS_AGENT_KEYS_H
 #define DET_MASTER_AGENTS_AGENT_KEYS_H

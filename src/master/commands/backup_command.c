@@ -83,10 +83,7 @@ int backup_command(int argc, char *const *argv, struct error *err)
     cleanup_error struct error answer = ERROR_INIT;
     if (admin_call(config_str(c, "data_dir"), "backup", &fd, &answer) == 0)
         return file_write_from(argv[0], fd, 0600, err);
-    if (answer.kind == ERR_NOT_FOUND)
-        return backup_at_rest(c, argv[0], err);
-    error_move(err, &answer);
-    return -1;
+    return error_pass_unless(&answer, ERR_NOT_FOUND, err) ? -1 : backup_at_rest(c, argv[0], err);
 }
 
 /* Removes what a killed restore has left. The marker shows that the restore began in an empty directory, so everything

@@ -15,11 +15,7 @@ int backup_note_make(const char *data_dir, const char *token, struct strbuf *ret
     strbuf_adds(ret, token);
     if (file_read(path, CERTIFICATE_TEXT_MAX, &authority, &missing) == 0)
         strbuf_addf(ret, "\n%s", strbuf_str(&authority));
-    else if (missing.kind != ERR_NOT_FOUND) {
-        error_move(err, &missing);
-        return -1;
-    }
-    return 0;
+    return error_pass_unless(&missing, ERR_NOT_FOUND, err) ? -1 : 0;
 }
 
 int backup_note_restore(const char *data_dir, const char *note, struct error *err)

@@ -53,12 +53,8 @@ int data_dir_secret(const struct config *c, const char *key, const char *file, c
         snprintf(ret, size, "%s", given);
         return 0;
     }
-    if (file_read(path, size - 1, &text, &missing) < 0) {
-        if (missing.kind == ERR_NOT_FOUND)
-            return make_secret(path, ret, size, err);
-        error_move(err, &missing);
-        return -1;
-    }
+    if (file_read(path, size - 1, &text, &missing) < 0)
+        return error_pass_unless(&missing, ERR_NOT_FOUND, err) ? -1 : make_secret(path, ret, size, err);
     snprintf(ret, size, "%.*s", (int)strcspn(strbuf_str(&text), "\r\n"), strbuf_str(&text));
     return *ret ? 0
                 : error_set(err, ERR_INVALID, "%s is empty; write a secret into it, or remove it for a new one", path);

@@ -346,13 +346,15 @@ static const char *text_of(struct arena *a, const struct berval *v)
     return usable ? arena_strndup(a, v->bv_val, v->bv_len) : NULL;
 }
 
-/* The only value of an attribute. NULL: there is none, or there are several. */
+/* The only value of an attribute, if there is one at all. NULL: there is none; "": there are several, or it is no text
+ * that can be used. */
 static const char *only_value(const struct talk *t, LDAPMessage *entry, const char *attribute)
 {
     struct berval **values = *attribute ? ldap_get_values_len(t->ld, entry, attribute) : NULL;
-    const char *text = values && values[0] && !values[1] ? text_of(t->a, values[0]) : NULL;
+    bool is_there = values && values[0];
+    const char *text = is_there && !values[1] ? text_of(t->a, values[0]) : NULL;
     ldap_value_free_len(values);
-    return text;
+    return is_there && !text ? "" : text;
 }
 
 /* The first value of an attribute, which may have several, as `cn` often does. */
@@ -438,7 +440,7 @@ static int take_person(const struct talk *t, LDAPMessage *entry, void *ctx, stru
     ldap_memfree(dn);
     if (*t->s->username_attribute) {
         p->username = only_value(t, entry, t->s->username_attribute);
-        if (!p->username)
+        if (!p->username || !*p->username)
             return error_set(err, ERR_BAD_GATEWAY,
                              "%s has not exactly one value of %s, which names the account (ldap.username_attribute)",
                              p->dn, t->s->username_attribute);

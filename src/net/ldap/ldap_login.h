@@ -39,9 +39,10 @@ enum { LDAP_GROUPS_MAX = 1000 };
 /* All of it is in the arena. */
 struct ldap_person {
     const char *dn;
-    const char *username;     /* as the directory writes it, or as it was typed */
-    const char *display_name; /* NULL: the directory does not say; the same for the four below */
-    const char *agent_uid, *agent_gid, *agent_user, *agent_group;
+    const char *username;              /* as the directory writes it, or as it was typed */
+    const char *display_name;          /* NULL: the directory does not say; the same for the four below */
+    const char *agent_uid, *agent_gid; /* "": it says several, or what is no text that can be used */
+    const char *agent_user, *agent_group;
     const char **group; /* names: of a DN, the value at its beginning */
     size_t group_n;
     const char **group_dn; /* of those that have one, in libldap's normal form */

@@ -2,11 +2,11 @@
 
 #include <openssl/crypto.h>
 #include <openssl/err.h>
-#include <openssl/rand.h>
 #include <openssl/x509v3.h>
 #include <time.h>
 
 #include "common/system/files.h"
+#include "common/system/random.h"
 
 const char *openssl_reason(const char *otherwise)
 {
@@ -29,7 +29,7 @@ int x509_add_extension(X509 *x, X509 *issuer, int nid, const char *value)
 int x509_set_serial(X509 *x)
 {
     unsigned char bytes[16];
-    if (RAND_bytes(bytes, sizeof(bytes)) != 1)
+    if (random_bytes(bytes, sizeof(bytes), NULL) < 0)
         return -1;
     bytes[0] &= 0x7f; /* the number must be positive */
     BIGNUM *number = BN_bin2bn(bytes, sizeof(bytes), NULL);

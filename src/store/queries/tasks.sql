@@ -32,7 +32,7 @@ ORDER BY k.start_us, k.id;
 -- row: allocation_row in core/records/rows.h of allocations a
 a.id: chars, a.task_id: chars, a.pool: chars, a.trial_id, a.run_id, a.slots: i32, a.millicores: i64, a.memory_bytes: i64, a.state: allocation_state, a.ready: bool,
 a.request_us, a.start_us, a.end_us, a.pulled_us, a.preempt_deadline_us, a.preempt_acked: bool, a.preempt_pending: bool, a.killed: bool,
-a.over_limit: run_limit, a.ports: by allocation_ports, a.exit_kind: exit_kind, a.exit_code: i32
+a.over_limit: run_limit, a.warned_of_idleness: bool, a.ports: by allocation_ports, a.exit_kind: exit_kind, a.exit_code: i32
 
 -- name: allocations_insert
 INSERT INTO {insert allocation_row};
@@ -40,8 +40,8 @@ INSERT INTO {insert allocation_row};
 -- name: allocations_update from allocation_row
 UPDATE allocations SET pool = $pool, slots = $slots, millicores = $millicores, memory_bytes = $memory_bytes, state = $state, ready = $ready, request_us = $request_us,
     start_us = $start_us, end_us = $end_us, pulled_us = $pulled_us, preempt_deadline_us = $preempt_deadline_us, preempt_acked = $preempt_acked,
-    preempt_pending = $preempt_pending, killed = $killed, over_limit = $over_limit, ports = $ports, exit_kind = $exit_kind,
-    exit_code = $exit_code
+    preempt_pending = $preempt_pending, killed = $killed, over_limit = $over_limit, warned_of_idleness = $warned_of_idleness, ports = $ports,
+    exit_kind = $exit_kind, exit_code = $exit_code
 WHERE id = $id;
 
 -- name: allocations_by_id with id: text

@@ -279,10 +279,19 @@ def test_wrong_ids_let_nobody_in(new_cluster, slapd):
         assert why in refusal(log_in(c, name), 403), name
         assert why.split(" for you")[0].replace('"', '\\"') in c.master_log(), "an admin finds the reason in the log"
         assert name not in names(c)
-    c.stop_master()
-    c.config["ldap"] |= {"agent_uid_attribute": "employeeNumber", "agent_gid_attribute": "departmentNumber"}
-    c.start_master()
-    assert "not exactly one value of departmentNumber" in refusal(log_in(c, "twice"), 403)
+
+
+def test_several_ids_let_nobody_in(new_cluster, slapd):
+    c = cluster_with(new_cluster, by_template(slapd, **IDS))
+    for uid, gid, why in (("employeeNumber", "departmentNumber", "the directory has employeeNumber for you, and not exactly one value of departmentNumber"),
+                          ("departmentNumber", "employeeNumber", "the directory has employeeNumber for you, and not exactly one value of departmentNumber"),
+                          ("departmentNumber", "carLicense", "the directory has not exactly one value each of departmentNumber and carLicense for you"),
+                          ("departmentNumber", "roomNumber", "the directory has not exactly one value each of departmentNumber and roomNumber for you")):
+        c.stop_master()
+        c.config["ldap"] |= {"agent_uid_attribute": uid, "agent_gid_attribute": gid}
+        c.start_master()
+        assert why in refusal(log_in(c, "twice"), 403), (uid, gid)
+        assert "twice" not in names(c)
 
 
 def test_root_of_the_directory_counts_only_where_links_to_root_are_allowed(new_cluster, slapd):

@@ -2,6 +2,8 @@
 
 The browser is that of an admin, with the cookie of a login; the directory is `requests` with a client's id and secret."""
 import base64
+import concurrent.futures
+import contextlib
 import hashlib
 import html
 import http.server
@@ -10,15 +12,19 @@ import json
 import os
 import re
 import secrets
+import sqlite3
 import subprocess
 import threading
+import time
 import urllib.parse
 
 import pytest
 import requests
 from support import browser as browsers
+from support.attackers import new_user
 from support.cluster import PASSWORD, ROOT, Cluster, client_hash
 from support.det import RELEASED, det, run_det
+from support.waiting import wait_for
 
 BACK = "https://directory.example.com/oauth/callback?app=1"
 NAME, SECRET = "directory", "scim-S3cret"
@@ -164,7 +170,8 @@ def test_with_type_oauth_no_password_counts(platform):
     basic = base64.b64encode(f"{NAME}:{SECRET}".encode()).decode()
     for value in (f"Basic {basic}", f"Bearer {SECRET}", "Bearer ", "Basic Og=="):
         reply = platform.request("GET", "/scim/v2/Users", token=None, headers={"Authorization": value, "X-Forwarded-For": "198.18.1.2"})
-        assert reply.status == 401 and reply.headers["WWW-Authenticate"] == 'Bearer realm="scim"' and "/oauth2/token" in reply.json["message"]
+        challenge = 'Bearer realm="scim"' + (', error="invalid_token"' if value == f"Bearer {SECRET}" else "")
+        assert reply.status == 401 and reply.headers["WWW-Authenticate"] == challenge and "/oauth2/token" in reply.json["message"]
 
 
 def test_who_did_it_is_in_the_audit_log(platform, browser):
@@ -179,6 +186,16 @@ def test_who_did_it_is_in_the_audit_log(platform, browser):
     assert any(r["objectId"] == str(made["id"]) and r["username"] == by for r in records)
     text = json.dumps(records)
     assert client.secret not in text and given["access_token"] not in text and given["refresh_token"] not in text
+
+
+def test_the_masters_log_says_who_did_what(platform, browser):
+    client = Client(platform)
+    client.ask(grant_type="authorization_code", code=client.code(browser))
+    assert platform.request("DELETE", f"/oauth2/clients/{client.id}", token=platform.admin_token()).status == 200
+    lines = [line for line in platform.master_log().splitlines() if client.id in line]
+    said = [re.search(r"oauth\.\w+", line)[0] for line in lines]
+    assert said == ["oauth.client_added", "oauth.allowed", "oauth.token", "oauth.client_removed"], lines
+    assert all("by=" in line and "admin" in line for line in lines if "oauth.token" not in line) and client.secret not in "".join(lines)
 
 
 # ---- the page ----
@@ -255,6 +272,22 @@ def test_only_an_admin_may_allow(platform):
     assert person.status_code == 403 and "Location" not in person.headers
     nobody = AdminsBrowser(platform, None).press("authorize?answer=allow&" + urllib.parse.urlencode(client.query()))
     assert nobody.status_code == 401 and "Location" not in nobody.headers
+
+
+def test_with_roles_only_who_administrates_oauth_may_allow(new_cluster):
+    c = new_cluster(config={"scim": {"enabled": True, "auth": {"type": "oauth"}}, "security": {"initial_user_password": PASSWORD, "authz": {"type": "rbac"}}})
+    c.start_master()
+    client = Client(c)
+    for name, role in (("boss", 1), ("editor", 5)):  # ClusterAdmin, Editor
+        given = {"userRoleAssignments": [{"userId": new_user(c, name, PASSWORD), "roleAssignment": {"role": {"roleId": role}, "scopeCluster": True}}]}
+        assert c.post("/api/v1/roles/add-assignments", given, token=c.admin_token()).status == 200
+    editor, boss = AdminsBrowser(c, "editor"), AdminsBrowser(c, "boss")
+    page = editor.open(client.query())
+    assert page.status_code == 403 and "Only an admin" in page.text and "<form" not in page.text
+    pressed = editor.press("authorize?answer=allow&" + urllib.parse.urlencode(client.query()))
+    assert pressed.status_code == 403 and "Location" not in pressed.headers
+    assert set(boss.buttons(boss.open(client.query()).text)) == {"Allow", "Refuse"}
+    assert scim(c, client.ask(grant_type="authorization_code", code=client.code(boss))["access_token"]).status == 200
 
 
 def test_an_access_token_of_an_admin_cannot_allow(platform):
@@ -341,12 +374,10 @@ def test_another_redirect_or_verifier_is_refused(platform, browser):
         "a verifier of a code without a challenge belongs to another code")
 
 
-def change_times(c, what):
-    """The store of a master that does not run, later: sqlite only."""
-    import sqlite3
-    with sqlite3.connect(c.dir / "data/determined.db") as db:
-        assert db.execute(f"UPDATE oauth_tokens SET expiry_us = 1 WHERE {what}").rowcount
-    db.close()
+def tokens_end(c, what, ago_s=60):
+    """In the store of a master that does not run; sqlite only."""
+    with contextlib.closing(sqlite3.connect(c.dir / "data/determined.db")) as db, db:
+        assert db.execute(f"UPDATE oauth_tokens SET expiry_us = ? WHERE {what}", [int((time.time() - ago_s) * 1e6)]).rowcount
 
 
 @pytest.mark.skipif(os.environ.get("DET_TEST_DB") == "postgres", reason="the times are changed in the file of SQLite")
@@ -357,15 +388,47 @@ def test_what_has_expired_is_refused(new_cluster):
     given = client.ask(grant_type="authorization_code", code=client.code(AdminsBrowser(c)))
     code = client.code(AdminsBrowser(c))
     c.stop_master()
-    change_times(c, "kind IN ('CODE', 'ACCESS') AND used = 0")
+    tokens_end(c, "kind IN ('CODE', 'ACCESS') AND used = 0")
     c.start_master()
     assert client.ask(400, grant_type="authorization_code", code=code)["error"] == "invalid_grant"
-    assert scim(c, given["access_token"]).status == 401
+    assert {scim(c, given["access_token"]).status for _ in range(10)} == {401}, "no guess, so that none of them has to wait"
     assert scim(c, client.ask(grant_type="refresh_token", refresh_token=given["refresh_token"])["access_token"]).status == 200
     c.stop_master()
-    change_times(c, "kind = 'REFRESH'")
+    tokens_end(c, "kind = 'REFRESH'")
     c.start_master()
     assert client.ask(400, grant_type="refresh_token", refresh_token=given["refresh_token"])["error"] == "invalid_grant"
+
+
+@pytest.mark.skipif(os.environ.get("DET_TEST_DB") == "postgres", reason="the times are changed in the file of SQLite")
+def test_a_code_that_comes_again_after_its_minute_ends_the_tokens(new_cluster):
+    c = new_cluster(config={"scim": {"enabled": True, "auth": {"type": "oauth"}}})
+    c.start_master()
+    client = Client(c)
+    code = client.code(AdminsBrowser(c))
+    given = client.ask(grant_type="authorization_code", code=code)
+    c.stop_master()
+    tokens_end(c, "kind = 'CODE'")
+    c.start_master()
+    assert scim(c, given["access_token"]).status == 200
+    assert client.ask(400, grant_type="authorization_code", code=code)["error"] == "invalid_grant"
+    assert scim(c, given["access_token"]).status == 401
+    assert client.ask(400, grant_type="refresh_token", refresh_token=given["refresh_token"])["error"] == "invalid_grant"
+
+
+@pytest.mark.skipif(os.environ.get("DET_TEST_DB") == "postgres", reason="the times are changed in the file of SQLite")
+def test_what_has_ended_is_forgotten_a_day_later(new_cluster):
+    c = new_cluster(config={"scim": {"enabled": True, "auth": {"type": "oauth"}}})
+    c.start_master()
+    client = Client(c)
+    client.ask(grant_type="authorization_code", code=client.code(AdminsBrowser(c)))
+    c.stop_master()
+    tokens_end(c, "kind = 'CODE'", ago_s=23 * 3600)
+    tokens_end(c, "kind = 'ACCESS'", ago_s=25 * 3600)
+    c.start_master()
+    client.code(AdminsBrowser(c))
+    c.stop_master()
+    with contextlib.closing(sqlite3.connect(c.dir / "data/determined.db")) as db:
+        assert sorted(kind for kind, in db.execute("SELECT kind FROM oauth_tokens")) == ["CODE", "CODE", "REFRESH"]
 
 
 def test_a_token_opens_scim_and_nothing_else(platform):
@@ -392,12 +455,43 @@ def test_guessing_secrets_is_slowed_down(platform):
                               headers={"X-Forwarded-For": "198.18.2.1"}, timeout=60)
         statuses.append(reply.status_code)
     assert statuses[0] == 401 and statuses[-1] == 429 and reply.json()["error"] == "temporarily_unavailable" and reply.headers["Retry-After"]
+    assert reply.json()["error_description"].startswith("too many failed logins of this OAuth client from your address; try again in ")
     assert client.ask(grant_type="client_credentials")["access_token"], "from where the client is, it goes on"
 
 
+def test_a_token_that_has_ended_is_no_guess(platform, browser):
+    client = Client(platform)
+    code = client.code(browser)
+    ended = client.ask(grant_type="authorization_code", code=code)["access_token"]
+    client.ask(400, grant_type="authorization_code", code=code)
+    replies = [scim(platform, ended, address=client.address) for _ in range(10)]
+    assert {r.status for r in replies} == {401} and "has ended" in replies[0].json["message"]
+    assert replies[0].headers["WWW-Authenticate"] == 'Bearer realm="scim", error="invalid_token"'
+    guess = scim(platform, "det1." + secrets.token_urlsafe(32), address=client.address)
+    assert guess.status == 401 and "has ended" not in guess.json["message"]
+
+
+def test_a_good_token_does_not_wait(platform):
+    client = Client(platform)
+    good = client.ask(grant_type="client_credentials")["access_token"]
+    guesses = [scim(platform, "det1." + secrets.token_urlsafe(32), address="198.18.2.3").status for _ in range(8)]
+    assert guesses[-1] == 429
+    assert scim(platform, good, address="198.18.2.3").status == 200
+
+
+def test_with_type_basic_a_refused_token_is_answered_as_one(new_cluster):
+    c = new_cluster(config={"scim": BASIC})
+    c.start_master()
+    challenge = lambda **headers: c.request("GET", "/scim/v2/Users", token=None, headers=headers).headers["WWW-Authenticate"]  # noqa: E731
+    assert challenge(Authorization="Bearer det1." + secrets.token_urlsafe(32)) == 'Bearer realm="scim", error="invalid_token"'
+    assert challenge(Authorization="Bearer wrong") == 'Bearer realm="scim", error="invalid_token"'
+    assert challenge(Authorization="Basic Og==") == challenge() == 'Basic realm="scim"'
+
+
 def test_guessing_tokens_is_slowed_down(platform):
-    statuses = [scim(platform, "det1." + secrets.token_urlsafe(32), address="198.18.2.2").status for _ in range(8)]
-    assert statuses[0] == 401 and statuses[-1] == 429
+    replies = [scim(platform, "det1." + secrets.token_urlsafe(32), address="198.18.2.2") for _ in range(8)]
+    assert replies[0].status == 401 and replies[-1].status == 429
+    assert replies[-1].json["message"].startswith("too many failed logins to SCIM from your address; try again in ")
 
 
 @pytest.mark.parametrize("form, error", [
@@ -448,6 +542,24 @@ def test_removing_a_client_ends_its_tokens_and_codes(platform, browser):
     assert client.ask(401, grant_type="authorization_code", code=code)["error"] == "invalid_client"
     again = platform.request("DELETE", f"/oauth2/clients/{client.id}", token=platform.admin_token())
     assert again.status == 404 and client.id in again.json["message"]
+
+
+@pytest.mark.skipif(os.environ.get("DET_TEST_DB") == "postgres", reason="the test locks the file of SQLite")
+def test_a_client_that_is_removed_while_it_asks_is_told_so(platform):
+    """The writer is held up until both requests wait for it: the removal first, then the one for a token, which has found its client."""
+    client = Client(platform)
+    platform.login()
+    waiting = platform.metric("det_writer_queue")
+    with concurrent.futures.ThreadPoolExecutor(2) as pool, contextlib.closing(sqlite3.connect(platform.dir / "data/determined.db", isolation_level=None)) as db:
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            removed = pool.submit(platform.request, "DELETE", f"/oauth2/clients/{client.id}", token=platform.admin_token())
+            wait_for("the removal", lambda: platform.metric("det_writer_queue") > waiting)
+            asked = pool.submit(client.ask, 401, grant_type="client_credentials")
+            wait_for("the client", lambda: platform.metric("det_writer_queue") > waiting + 1)
+        finally:
+            db.execute("ROLLBACK")
+        assert removed.result().status == 200 and asked.result()["error"] == "invalid_client"
 
 
 @pytest.mark.parametrize("body", [

@@ -467,7 +467,7 @@ def test_a_brief_list_has_no_configurations(stock):
     assert [(row["experiment"]["id"], row["experiment"]["name"]) for row in brief] == [(row["experiment"]["id"], row["experiment"]["name"]) for row in whole]
 
 
-def test_the_older_list_is_brief__too(stock):
+def test_the_older_list_is_brief_too(stock):
     whole, brief = (stock.get(f"/api/v1/experiments?limit=-1{more}").json["experiments"] for more in ("", "&brief=true"))
     assert brief and all(x["config"] == {} and x["originalConfig"] == "" for x in brief)
     assert all(x["config"]["name"] == x["name"] and x["originalConfig"] for x in whole)

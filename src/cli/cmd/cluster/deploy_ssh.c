@@ -9,6 +9,8 @@
  *
  * Agent and tasks are told the paths of their own version, which stays as long as one of its programs runs. */
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +21,7 @@
 #include "cli/connection/api.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
+#include "common/base/must.h"
 #include "common/base/strbuf.h"
 #include "common/system/child_program.h"
 #include "common/system/files.h"
@@ -45,6 +48,10 @@ enum { REGISTER_MS = 30000, POLL_MS = 100 };
     "N=0; while runs; do N=$((N + 1)); sleep 0.1; [ $N -lt 600 ] || { " \
     "echo \"the agent (process $P) still runs a minute after SIGTERM\" >&2; exit 1; }; done; rm -f agent.pid; }; "
 
+/* What the script says to det, which shows all other lines to the user. */
+#define LINE_STOPS "det deploy ssh: stops the agent"
+#define LINE_STOPPED "det deploy ssh: has stopped the agent"
+
 /* Removes the versions of which no program runs. A supervisor in a container shows another path, so files are compared
  * by device and inode. */
 #define SCRIPT_PRUNE \
@@ -66,7 +73,7 @@ static const char up_script[] = SCRIPT_BEGIN
     "ln -s \"versions/$H\" \"programs.$$\"; mv -T \"programs.$$\" programs; "
     "umask 077; printf '%%s\\n' \"$T\" >token; umask 022; V=$D/$(readlink programs); "
     "\"$V/determined-agent\" --version >/dev/null || { echo 'determined-agent does not run here: install the libraries "
-    "that the lines above name' >&2; exit 1; }; stop; "
+    "that the lines above name' >&2; exit 1; }; echo '" LINE_STOPS "'; stop; echo '" LINE_STOPPED "'; "
     "PATH=${PATH:-/usr/local/bin:/usr/bin:/bin}; export PATH; "
     "nohup setsid \"$V/determined-agent\" run %s --token-file \"$D/token\" --data-dir \"$D/data\" --python-path "
     "\"$V\" --task-program \"$V/determined-task\" </dev/null >>agent.log 2>&1 9>&- & echo $! >agent.pid; " SCRIPT_PRUNE;
@@ -122,15 +129,14 @@ static int host_init(struct ssh_host *h, const char *name, const char *directory
 }
 
 /* Runs `local` with this machine's sh; it starts ssh, which runs `remote` on the host. `variable` holds variables of
- * the environment of `local`. */
-static int run_there(struct cli *cli, const struct args_deploy_ssh *args, const struct ssh_host *h, const char *local,
-                     const char *remote, const char *const *variable, struct error *err)
+ * the environment of `local`. Output goes to `out`, or to that of det if it is -1. */
+static int start_there(struct cli *cli, const struct args_deploy_ssh *args, const struct ssh_host *h, const char *local,
+                       const char *remote, const char *const *variable, int out, pid_t *ret, struct error *err)
 {
     struct arena *a = &cli->arena;
     const char *argv[16];
     size_t n = 0, env_n = 0;
-    pid_t pid;
-    int status = -1;
+    posix_spawn_file_actions_t files;
     argv[n++] = "/bin/sh";
     argv[n++] = "-c";
     argv[n++] = local;
@@ -154,9 +160,17 @@ static int run_there(struct cli *cli, const struct args_deploy_ssh *args, const 
     for (; *variable; variable++)
         env[env_n++] = (char *)*variable;
     fflush(cli->out);
-    int rc = child_program_start((char *const *)argv, env, NULL, /* own_session= */ false, &pid);
-    if (rc != 0)
-        return error_set(err, ERR_PRECONDITION, "cannot run /bin/sh: %s", strerror(rc));
+    posix_spawn_file_actions_init(&files);
+    if (out >= 0)
+        posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO);
+    int rc = child_program_start((char *const *)argv, env, &files, /* own_session= */ false, ret);
+    posix_spawn_file_actions_destroy(&files);
+    return rc == 0 ? 0 : error_set(err, ERR_PRECONDITION, "cannot run /bin/sh: %s", strerror(rc));
+}
+
+static int wait_there(const struct ssh_host *h, pid_t pid, struct error *err)
+{
+    int status = -1;
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
     return status == 0
@@ -266,6 +280,37 @@ static int wait_for_agent(struct cli *cli, const struct ssh_host *h, int64_t bef
     }
 }
 
+/* The script is about to stop the agent that was there: while programs were copied, this one may have connected anew.
+ * Once the script has said more, the answer may tell of the new agent, and does not count. */
+static void look_before_stop(struct cli *cli, const struct ssh_host *h, int fd, int64_t *before_us)
+{
+    cleanup_error struct error unknown = ERROR_INIT;
+    struct pollfd more = {.fd = fd, .events = POLLIN};
+    int64_t now_us;
+    if (find_registration(cli, h, &now_us, &unknown) == 0 && poll(&more, 1, 0) == 0)
+        *before_us = now_us;
+}
+
+/* Reads what the script says, to its end. Takes fd over. */
+static void listen_to_script(struct cli *cli, const struct ssh_host *h, int fd, int64_t *before_us)
+{
+    char line[1024];
+    FILE *said = must(fdopen(fd, "r"));
+    setvbuf(said, NULL, _IONBF, 0); /* so that poll() sees what was not read */
+    for (;;) {
+        if (!fgets(line, sizeof(line), said)) {
+            if (!ferror(said) || errno != EINTR)
+                break;
+            clearerr(said);
+        } else if (strcmp(line, LINE_STOPS "\n") == 0) {
+            look_before_stop(cli, h, fd, before_us);
+        } else if (strcmp(line, LINE_STOPPED "\n") != 0) {
+            fputs(line, cli->out);
+        }
+    }
+    fclose(said);
+}
+
 /* ---- the command ------------------------------------------------------------------------------------------------- */
 
 struct deployment {
@@ -283,8 +328,20 @@ static int deploy_to(struct cli *cli, const struct args_deploy_ssh *args, const 
     const char *up = arena_printf(a, up_script, directory, who_deploys(a),
                                   options_of(cli, args, h, d->master_host, d->master_port));
     int64_t before_us;
-    if (find_registration(cli, h, &before_us, err) < 0 || run_there(cli, args, h, send_all, up, sent, err) < 0 ||
-        wait_for_agent(cli, h, before_us, err) < 0)
+    int ends[2];
+    pid_t pid;
+    if (find_registration(cli, h, &before_us, err) < 0)
+        return -1;
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return error_errno(err, "pipe");
+    int rc = start_there(cli, args, h, send_all, up, sent, ends[1], &pid, err);
+    close(ends[1]);
+    if (rc < 0) {
+        close(ends[0]);
+        return -1;
+    }
+    listen_to_script(cli, h, ends[0], &before_us);
+    if (wait_there(h, pid, err) < 0 || wait_for_agent(cli, h, before_us, err) < 0)
         return -1;
     fprintf(cli->out, "Agent '%s' is up.\n", h->agent);
     return 0;
@@ -295,7 +352,9 @@ static int take_down(struct cli *cli, const struct args_deploy_ssh *args, const 
     static const char *const none[] = {NULL};
     struct arena *a = &cli->arena;
     const char *down = arena_printf(a, down_script, quoted(h->directory, a), who_deploys(a));
-    if (run_there(cli, args, h, "\"$@\" \"$REMOTE\" </dev/null", down, none, err) < 0)
+    pid_t pid;
+    if (start_there(cli, args, h, "\"$@\" \"$REMOTE\" </dev/null", down, none, -1, &pid, err) < 0 ||
+        wait_there(h, pid, err) < 0)
         return -1;
     fprintf(cli->out, "Agent '%s' is down.\n", h->agent);
     return 0;

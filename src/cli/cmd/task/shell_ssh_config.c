@@ -136,10 +136,8 @@ static int include_entries(struct cli *cli, const char *directory, bool *ret_cha
     if (dir_make(arena_printf(&cli->arena, "%s/.ssh", home), 0700, err) < 0)
         return -1;
     cleanup_free char *real = realpath(path, NULL); /* a link stays a link */
-    if (file_read(path, SSH_CONFIG_MAX, &before, &why) < 0 && why.kind != ERR_NOT_FOUND) {
-        error_move(err, &why);
+    if (file_read(path, SSH_CONFIG_MAX, &before, &why) < 0 && error_pass_unless(&why, ERR_NOT_FOUND, err))
         return -1;
-    }
     *ret_changed = !has_line(strbuf_str(&before), line);
     if (!*ret_changed)
         return 0;

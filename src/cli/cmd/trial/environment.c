@@ -13,10 +13,7 @@ int environments_fetch(struct cli *cli, int32_t trial_id, struct wire_get_trial_
     *ret = (struct wire_get_trial_environments_response){0};
     if (api_call(cli, ROUTE_ID_GET_TRIAL_ENVIRONMENTS, &in, ret, &why) == 0)
         return 0;
-    if (why.kind == ERR_UNIMPLEMENTED)
-        return 0;
-    error_move(err, &why);
-    return -1;
+    return error_pass_unless(&why, ERR_UNIMPLEMENTED, err) ? -1 : 0;
 }
 
 /* "2 x Tesla T4, Xeon": consecutive devices of one brand are counted together. */

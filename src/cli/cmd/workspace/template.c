@@ -131,10 +131,8 @@ int cmd_template_set(struct cli *cli, const struct args_template_set *args, stru
     if (read_template(cli, args->template_file, &file, err) < 0)
         return -1;
     if (change_template(cli, args->template_name, &file, &failed) < 0) {
-        if (failed.kind != ERR_NOT_FOUND) {
-            error_move(err, &failed);
+        if (error_pass_unless(&failed, ERR_NOT_FOUND, err))
             return -1;
-        }
         if (create_template(cli, args->template_name, &file, 0, err) < 0)
             return -1;
     }

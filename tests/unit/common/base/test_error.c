@@ -46,6 +46,22 @@ static void test_error__moves_and_leaves_nothing_behind(void **state)
     assert_null(from.msg);
 }
 
+static void test_error__one_kind_is_no_failure_and_all_others_are_passed_on(void **state)
+{
+    struct error why cleanup_error = ERROR_INIT, err cleanup_error = ERROR_INIT;
+    assert_false(error_pass_unless(&why, ERR_NOT_FOUND, &err));
+    error_set(&why, ERR_NOT_FOUND, "no row");
+    assert_false(error_pass_unless(&why, ERR_NOT_FOUND, &err));
+    assert_int_equal(err.kind, ERR_NONE);
+    error_set(&why, ERR_IO, "no disk");
+    assert_true(error_pass_unless(&why, ERR_NOT_FOUND, &err));
+    assert_int_equal(err.kind, ERR_IO);
+    assert_string_equal(error_msg(&err), "no disk");
+    assert_int_equal(why.kind, ERR_NONE);
+    error_set(&why, ERR_IO, "no disk");
+    assert_true(error_pass_unless(&why, ERR_NOT_FOUND, NULL));
+}
+
 static void test_error__a_copy_says_the_same_and_leaves_the_original(void **state)
 {
     struct error from cleanup_error = ERROR_INIT, to cleanup_error = ERROR_INIT;
@@ -124,6 +140,7 @@ int main(void)
         cmocka_unit_test(test_error__a_second_one_replaces_the_first),
         cmocka_unit_test(test_error__errno_gives_kind_and_text),
         cmocka_unit_test(test_error__moves_and_leaves_nothing_behind),
+        cmocka_unit_test(test_error__one_kind_is_no_failure_and_all_others_are_passed_on),
         cmocka_unit_test(test_error__a_copy_says_the_same_and_leaves_the_original),
         cmocka_unit_test(test_error__a_constraint_keeps_its_kind_and_name_until_another_error),
         cmocka_unit_test(test_error__nobody_has_to_care),

@@ -178,6 +178,7 @@ static struct allocation_row allocation(const char *task_id, int number)
                                .preempt_acked = true,
                                .killed = true,
                                .over_limit = RUN_LIMIT_MAX_IDLE_TIME,
+                               .warned_of_idleness = true,
                                .port = {29400, 29500, 29501, 29600},
                                .exit_kind = EXIT_FAILED,
                                .exit_code = 137};
