@@ -14,9 +14,11 @@
 #include "task/inside.h"
 
 enum {
-    SETTLE_US = 1000000,  /* while the last words of a command are read */
-    PROBE_US = 60000000,  /* how long a container of an empty image may take */
-    EXPLAIN_US = 30000000 /* … and one that explains a missing module, which gives up sooner by itself */
+    SHELL_SIGNALED = 128,  /* statuses from here on are of signals */
+    SETTLE_US = 1000000,   /* while the last words of a command are read */
+    PROBE_US = 60000000,   /* how long a container of an empty image may take */
+    EXPLAIN_US = 30000000, /* … and one that explains a missing module, which gives up sooner by itself */
+    MESSAGES_PER_TURN = 16 /* of the loop: whoever is in the container may send them without end */
 };
 
 static void close_socket(struct container_command *c)
@@ -80,9 +82,12 @@ static void take_message(struct supervisor *s, const struct inside_message *m)
 void supervisor_hear_container(struct supervisor *s)
 {
     struct inside_message m;
-    int r = 0;
-    while (s->command.fd >= 0 && (r = inside_hear(s->command.fd, &m)) > 0)
-        take_message(s, &m);
+    int r = 1;
+    for (int n = 0; n < MESSAGES_PER_TURN && s->command.fd >= 0 && r > 0; n++) {
+        r = inside_hear(s->command.fd, &m);
+        if (r > 0)
+            take_message(s, &m);
+    }
     if (r < 0)
         close_socket(&s->command);
 }

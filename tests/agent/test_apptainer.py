@@ -175,6 +175,17 @@ def test_nor_is_an_image_that_does_not_start_run_as_root(master, agent, engine):
 
 
 @APPTAINER
+def test_an_image_that_says_something_without_end_does_not_keep_its_supervisor_from_other_work(master, agent, engine):
+    image = image_with_script(engine, "exec 9>&0; say starting; say started; echo posing; for i in 1 2 3 4; do "
+                                      "dd if=/dev/zero bs=1032 2>/dev/null >&9 & done; sleep 600\n")
+    c = start(master, ["true"], image=image)
+    wait_for("its first line", lambda: "posing" in master.text(c))
+    master.signal(c, signal.SIGKILL)
+    assert master.finish(c)["signal"] == signal.SIGKILL
+    wait_for("the end of the container", lambda: c not in engine.containers())
+
+
+@APPTAINER
 def test_the_command_is_within_the_tasks_limits(master, agent, engine):
     c = start(master, ["sleep 600"], order={"limits": {"memoryBytes": str(256 << 20)}})
     wait_for("the task to run", lambda: "STATE_RUNNING" in master.states_of(c))
