@@ -137,6 +137,9 @@ void supervisor_command_gone(struct supervisor *s, int status)
         supervisor_set_exit(s, TASK_EXIT_REFUSED, c->refusal_code, 0, c->refusal);
         drain(s);
         supervisor_tell_reason(s, c->refusal);
+    } else if (s->phase == STARTING && limits_out_of_memory(&s->limits) > 0) {
+        /* the task's own limit, which the command and a probe after it share */
+        supervisor_entrypoint_gone(s, SIGKILL);
     } else if (s->phase == STARTING) {
         c->blame = BLAME_UNKNOWN;
         supervisor_set_exit(s, TASK_EXIT_START_FAILED, 0, 0, "");

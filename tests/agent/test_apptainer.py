@@ -195,6 +195,24 @@ def test_the_command_is_within_the_tasks_limits(master, agent, engine):
     master.finish(c)
 
 
+@APPTAINER
+def test_a_container_that_takes_more_memory_than_the_task_may_while_it_starts_is_the_tasks_failure(master, agent, engine):
+    assert run(master, ["true"])[0]["code"] == 0
+    (engine.dir / "takes").write_text("80")
+    end, text = run(master, ["true"], order={"limits": {"memoryBytes": str(40 << 20)}})
+    assert (end["kind"], end["code"]) == ("EXIT_KIND_OUT_OF_MEMORY", 137) and "used 40 MiB, its limit" in end["text"], (end, text)
+    assert len(engine.runs()) == 2, "an empty image was not tried within the same limit"
+
+
+@APPTAINER
+def test_a_container_that_unpacks_more_than_the_task_may_store_ends_while_it_starts(master, agent, engine):
+    assert run(master, ["true"])[0]["code"] == 0
+    (engine.dir / "unpacks").write_text("20")
+    end, _ = run(master, ["true"], order={"limits": {"diskBytes": str(10 << 20)}})
+    assert end["kind"] == "EXIT_KIND_SIGNALED" and "in its own directory, its limit is 10 MiB" in end["text"], end
+    (engine.dir / "unpacks").unlink()
+
+
 def linked(name):
     user = pwd.getpwnam(name)
     return {"ownerId": OWNER, "owner": "somebody", "user": name, "uid": user.pw_uid, "gid": user.pw_gid}

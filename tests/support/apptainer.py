@@ -75,6 +75,12 @@ def run(words):
         fatal(f"Couldn't determine user account information: user: unknown userid {os.geteuid()}")
     while (HERE / "stall").exists():
         time.sleep(0.05)
+    if (HERE / "takes").exists():
+        taken = b"x" * (int((HERE / "takes").read_text()) << 20)
+    if (HERE / "unpacks").exists():
+        pathlib.Path(os.environ[f"{NAME}_TMPDIR"], "unpacked").write_bytes(bytes(int((HERE / "unpacks").read_text()) << 20))
+        while (HERE / "unpacks").exists():
+            time.sleep(0.05)
     if (HERE / "broken").exists():
         fatal("Failed to create user namespace: user namespace disabled")
     if (HERE / "no-layer").exists() and "--writable-tmpfs" in flags:
