@@ -113,12 +113,28 @@ static void drain(struct supervisor *s)
     s->drain_until_us = clock_monotonic_us() + SETTLE_US;
 }
 
-/* The container has ended, and the entrypoint with it. */
+/* Whether the command has ended without a signal to it or to a process below it. A script of the image can bring that
+ * about, and so can the task, but nobody outside of the container. */
+static bool has_ended_by_itself(const struct supervisor *s)
+{
+    int status = s->command.status;
+    return !s->killing && WIFEXITED(status) && WEXITSTATUS(status) < SHELL_SIGNALED;
+}
+
+/* The container has ended, and the entrypoint with it, which has not said how. */
 static void lose_container(struct supervisor *s)
 {
-    supervisor_entrypoint_gone(s, SIGKILL);
-    if (s->killing || s->exit.kind != TASK_EXIT_SIGNALED || *s->exit.text)
+    bool by_itself = has_ended_by_itself(s);
+    int code = by_itself && WEXITSTATUS(s->command.status) ? WEXITSTATUS(s->command.status) : 1;
+    supervisor_entrypoint_gone(s, by_itself ? W_EXITCODE(code, 0) : SIGKILL);
+    if (s->killing || *s->exit.text)
         return;
+    if (by_itself) {
+        s->exit.text = "the task's container ended by itself before the task did: the task, or a script of its image, "
+                       "has ended the container's first process";
+        supervisor_tell_reason(s, s->exit.text);
+        return;
+    }
     s->exit.kind = TASK_EXIT_LOST;
     s->exit.text = "the task's container ended before the task: somebody has killed the command that makes it, or a "
                    "process of it";

@@ -152,10 +152,14 @@ def test_scripts_of_an_image_are_run_as_the_tasks_user(master, agent, engine):
 
 @APPTAINER
 def test_what_a_script_of_an_image_says_in_our_name_concerns_its_own_task_alone(master, agent, engine):
-    """The image cannot say that the machine has failed, which would put the agent into quarantine. Signals go to whoever has said that it is the
+    """The image cannot say that the machine has failed, which would put the agent into quarantine, unless its container looks killed. Signals go to whoever has said that it is the
     entrypoint, although its process id may be another's by now, with the rights of the task."""
     end, _ = run(master, ["true"], image=image_with_script(engine, "say refused; exit 1\n"))
     assert (end["kind"], end["text"]) == ("EXIT_KIND_REFUSED", "forged"), end
+    for status, code in ((0, 1), (1, 1), (9, 9)):
+        image = image_with_script(engine, f"say starting; say started; exit {status}\n")
+        end, text = run(master, ["true"], image=image, forcePull=True)
+        assert (end["kind"], end["code"]) == ("EXIT_KIND_EXITED", code) and "ended by itself before the task did" in text, end
     image = image_with_script(engine, "say starting; say started; echo posing; sleep 600\n")
     c = start(master, ["true"], image=image, forcePull=True)
     wait_for("the task to run", lambda: "STATE_RUNNING" in master.states_of(c) and "posing" in master.text(c))
