@@ -200,7 +200,7 @@ static void adopt_task(struct supervisor *s)
         }
     }
     kill_left_behind(&s->spec);
-    if (*s->spec.image) {
+    if (taskspec_is_in_container(&s->spec)) {
         supervisor_set_exit(
             s, TASK_EXIT_LOST, 137, SIGKILL,
             "the task's container ended before the task (somebody has stopped it, its engine was stopped, or the "
@@ -208,9 +208,9 @@ static void adopt_task(struct supervisor *s)
         record_exit(s);
         return;
     }
-    /* Under an agent that is not root, a task can kill its own supervisor. Starting such a task again as if it had been
-     * lost would not help, so its end counts as a failure of the task. */
-    if (!s->spec.change_user && same_boot(&s->spec))
+    /* Under an agent that is not root, a task without a container can kill its own supervisor. Starting such a task
+     * again as if it had been lost would not help, so its end counts as a failure of the task. */
+    if (!s->spec.change_user && !*s->spec.image && same_boot(&s->spec))
         supervisor_set_exit(
             s, TASK_EXIT_SIGNALED, 137, SIGKILL,
             "the task's supervisor was killed; this agent is not root, so that a task can do that itself: it counts as a failure");

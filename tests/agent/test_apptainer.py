@@ -338,7 +338,8 @@ def test_under_an_agent_of_an_ordinary_user_tasks_end_as_under_root(master, plac
         assert master.finish(asked)["code"] == 3 and master.text(asked).count("asked") == 1
         assert master.finish(killed)["signal"] == signal.SIGKILL
         os.kill(supervisors(lost)[0], signal.SIGKILL)
-        assert master.finish(lost)["kind"] == "EXIT_KIND_LOST"
+        end = master.finish(lost)
+        assert end["kind"] == "EXIT_KIND_LOST" and "the task's supervisor ended before the task" in end["text"], end
         wait_for("the end of all", lambda: not {asked, killed, lost} & set(engine.containers()))
 
 
@@ -360,7 +361,7 @@ def test_a_kill_of_the_supervisor_leaves_nothing_of_the_container(master, agent,
     assert c in engine.containers()
     os.kill(supervisor, signal.SIGKILL)
     end = master.finish(c)
-    assert end["kind"] == "EXIT_KIND_LOST" and "container ended before the task" in end["text"], end
+    assert end["kind"] == "EXIT_KIND_LOST" and "the task's supervisor ended before the task" in end["text"], end
     wait_for("the end of the container", lambda: c not in engine.containers())
 
 
