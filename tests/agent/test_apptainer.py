@@ -121,6 +121,16 @@ def test_a_disk_that_is_full_at_the_start_is_the_machines_fault(master, agent, e
     assert end["kind"] == "EXIT_KIND_START_FAILED" and "no space left on device" in end["text"], end
 
 
+@pytest.mark.parametrize("engine", ["apptainer"], indirect=True)
+def test_an_image_is_the_cause_whatever_the_umask_of_the_agent_is(master, place, engine):
+    (engine.dir / "breaks").write_text("det-test")
+    (place / "images" / "empty").mkdir(parents=True)
+    (place / "images" / "empty").chmod(0o700)  # as an earlier agent has made it
+    with started(master, place, engine, ["sh", "-c", 'umask 077; exec "$@"', "sh"]):
+        end, _ = run(master, ["true"])
+    assert end["kind"] == "EXIT_KIND_REFUSED" and "cannot be run on this machine" in end["text"], end
+
+
 APPTAINER = pytest.mark.parametrize("engine", ["apptainer"], indirect=True)
 OWN = 2000000 + OWNER  # the uid and gid of the tasks of one user, whom nobody has linked to an account
 
@@ -293,13 +303,13 @@ def starting(container):
 
 
 @contextlib.contextmanager
-def started(master, place, engine, prefix=(), **keys):
-    """An agent of the test's own configuration; with a prefix, one that is not root."""
-    a = Agent(master, place / "agent", container_runtime=engine.name, task_program=engines.static_supervisor(BUILD),
-              container_images_dir=str(place / "images"), **keys)
+def started(master, place, engine, prefix=(), ordinary=False, **keys):
+    """An agent of the test's own configuration, executed by the program of the prefix; an ordinary one is not root."""
+    a = Agent(master, place / "agent", container_runtime=engine.name, container_images_dir=str(place / "images"),
+              **{"task_program": engines.static_supervisor(BUILD), **keys})
     a.environment = {"PATH": f"{engine.path}:{os.environ['PATH']}", "HOME": str(place)}
     a.prefix = list(prefix)
-    for directory in (place, a.root) if prefix else ():
+    for directory in (place, a.root) if ordinary else ():
         directory.mkdir(exist_ok=True)
         os.chown(directory, engines.NOBODY, engines.NOBODY)
     a.start()
@@ -311,7 +321,7 @@ def started(master, place, engine, prefix=(), **keys):
 @APPTAINER
 def test_under_an_agent_of_an_ordinary_user_nothing_of_an_image_runs_as_root(master, place, engine):
     need("nobody")
-    with started(master, place, engine, engines.ordinary_user(engines.NOBODY)):
+    with started(master, place, engine, engines.ordinary_user(engines.NOBODY), ordinary=True):
         end, text = run(master, ["echo $OF_THE_IMAGE"])
         assert end["code"] == 0 and text.endswith("yes\n"), end["text"]
         assert {r["uid"] for r in engine.runs()} == {engines.NOBODY}, "who ran the image"
@@ -321,7 +331,7 @@ def test_under_an_agent_of_an_ordinary_user_nothing_of_an_image_runs_as_root(mas
 def test_under_an_agent_of_an_ordinary_user_tasks_end_as_under_root(master, place, engine):
     """There the supervisor has neither process ids nor mounts to give."""
     need("nobody")
-    with started(master, place, engine, engines.ordinary_user(engines.NOBODY)) as a:
+    with started(master, place, engine, engines.ordinary_user(engines.NOBODY), ordinary=True) as a:
         assert run(master, ["exit 7"])[0]["code"] == 7
         assert run(master, ["kill -TERM $$"])[0]["signal"] == signal.SIGTERM
         asked = start(master, ["trap 'echo asked; exit 3' TERM; echo ready; while :; do sleep 0.1; done"])
@@ -346,7 +356,7 @@ def test_under_an_agent_of_an_ordinary_user_tasks_end_as_under_root(master, plac
 @APPTAINER
 def test_a_machine_that_permits_no_user_namespaces_is_the_cause(master, place, engine):
     need("nobody")
-    with started(master, place, engine, NO_USER_NAMESPACES):
+    with started(master, place, engine, NO_USER_NAMESPACES, ordinary=True):
         end, _ = run(master, ["true"])
         assert end["kind"] == "EXIT_KIND_START_FAILED" and engine.runs() == [], end
         assert all(words in end["text"] for words in ("refuses user namespaces to uid", "sysctl -w user.max_user_namespaces",

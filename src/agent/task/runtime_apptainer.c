@@ -375,8 +375,9 @@ static int apptainer_prepare(struct runtime_task *t, struct error *err)
 
 /* ---- starting ---------------------------------------------------------------------------------------------------- */
 
-/* Makes an image with nothing in it but the places that Apptainer mounts at. Returns its path; NULL if it cannot be
- * made. */
+/* Makes an image with nothing in it but the places that Apptainer mounts at. Everybody can read it, whatever the umask
+ * of this agent is, or was when the image was made; what another agent's user has made stays as it is. Returns its
+ * path; NULL if it cannot be made. */
 static const char *make_empty_image(struct runtime_task *t)
 {
     static const char *const place[] = {"", "/dev", "/etc", "/proc", "/run", "/sys", "/tmp"};
@@ -384,11 +385,17 @@ static const char *make_empty_image(struct runtime_task *t)
     const char *image = arena_printf(a, "%s/empty", t->config->images_dir);
     if (make_images_dir(t->config, NULL) < 0)
         return NULL;
-    for (size_t i = 0; i < sizeof(place) / sizeof(place[0]); i++)
-        if (mkdir(arena_printf(a, "%s%s", image, place[i]), 0755) < 0 && errno != EEXIST)
+    for (size_t i = 0; i < sizeof(place) / sizeof(place[0]); i++) {
+        const char *path = arena_printf(a, "%s%s", image, place[i]);
+        if (mkdir(path, 0755) < 0 && errno != EEXIST)
             return NULL;
-    cleanup_close int fd = open(arena_printf(a, "%s" CONTAINER_PROGRAM, image), O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
-    return fd >= 0 ? image : NULL;
+        chmod(path, 0755);
+    }
+    cleanup_close int fd = open(arena_printf(a, "%s" CONTAINER_PROGRAM, image), O_RDONLY | O_CREAT | O_CLOEXEC, 0755);
+    if (fd < 0)
+        return NULL;
+    fchmod(fd, 0755);
+    return image;
 }
 
 static char **words_of(struct runtime_task *t, const struct container_order *o)
