@@ -8,6 +8,7 @@ import signal
 import stat
 import struct
 import tarfile
+import threading
 
 import pytest
 from support import apptainer, engines
@@ -401,6 +402,74 @@ def test_a_container_that_hangs_while_it_starts_can_be_killed(master, agent, eng
     assert (end["kind"], end["signal"]) == ("EXIT_KIND_SIGNALED", signal.SIGKILL), end
     (engine.dir / "stall").unlink()
     wait_for("the end of the command", lambda: c not in engine.containers())
+
+
+def ask_again(master, container):
+    """Waits until the agent has handled what it was sent before: it answers an order that comes twice."""
+    told = len(master.states_of(container))
+    master.connection.send(start=master.expected[container])
+    wait_for("the agent's answer", lambda: len(master.states_of(container)) > told)
+
+
+@APPTAINER
+def test_a_kill_before_the_supervisor_listens_is_not_lost(master, place, engine):
+    hold, held, program = place / "hold", place / "held", place / "determined-task"
+    program.write_text(f"#!/bin/sh\ntouch {held}; while [ -e {hold} ]; do sleep 0.05; done; exec {engines.static_supervisor(BUILD)} \"$@\"\n")
+    program.chmod(0o755)
+    hold.touch()
+    (engine.dir / "stall").touch()
+    with started(master, place, engine, task_program=str(program)):
+        c = start(master, ["true"])
+        wait_for("the supervisor's program", held.exists)
+        master.signal(c, signal.SIGKILL)
+        ask_again(master, c)
+        hold.unlink()
+        end = master.finish(c)
+        assert (end["kind"], end["signal"]) == ("EXIT_KIND_SIGNALED", signal.SIGKILL), end
+        (engine.dir / "stall").unlink()
+        wait_for("the end of the command", lambda: c not in engine.containers())
+
+
+WORKERS = 4  # threads of the agent that prepare tasks (src/agent/agent.c)
+
+
+class OneByOne:
+    """Takes the place of Master.context_may_go: each request waits for its own word, until it is opened."""
+
+    def __init__(self):
+        self.waits, self.is_open = [], False
+
+    def wait(self):
+        event = threading.Event()
+        self.waits.append(event)
+        if self.is_open:
+            event.set()
+        event.wait()
+
+    def open(self):
+        self.is_open = True
+        for event in list(self.waits):
+            event.set()
+
+
+@APPTAINER
+def test_a_kill_while_the_files_are_handed_over_is_not_lost(master, agent, engine):
+    assert run(master, ["true"])[0]["code"] == 0
+    contexts = master.context_may_go = OneByOne()
+    c = start(master, ["true"])
+    wait_for("the request for its context", lambda: len(contexts.waits) == 1)
+    others = [start(master, ["true"]) for _ in range(WORKERS + 1)]  # as many as there are threads, and more work for these
+    wait_for("the threads to be busy", lambda: len(contexts.waits) == WORKERS)
+    ask_again(master, others[-1])
+    contexts.waits[0].set()
+    wait_for("its start", lambda: "STATE_STARTING" in master.states_of(c))
+    master.signal(c, signal.SIGKILL)
+    ask_again(master, c)
+    contexts.open()
+    assert master.finish(c)["text"] == "killed before it was started"
+    for other in others:
+        assert master.finish(other)["code"] == 0
+    assert len(engine.runs()) == 1 + len(others)
 
 
 @APPTAINER
