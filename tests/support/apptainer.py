@@ -7,6 +7,7 @@ with the binds made. What it does not know of the command line is an error, so t
     engine.calls()    # the command lines so far, lists of words
     engine.runs()     # who ran containers, and how: {"uid": …, "no_new_privs": …, "words": …, "environment": …} each
 """
+import contextlib
 import json
 import os
 import pathlib
@@ -222,10 +223,11 @@ class Apptainer:
         return sorted({task for _, task in self._processes()})
 
     def kill(self, task):
-        """Ends the first process of a container, and the command above it."""
+        """Ends the first process of a container, and the command above it; the supervisor goes on."""
         for pid, of in list(self._processes()):
-            if of == task:
-                os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(OSError):  # one ends with another
+                if of == task and not pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().endswith(b"/supervisor\0"):
+                    os.kill(pid, signal.SIGKILL)
 
     def away(self):
         self.program.rename(self.dir / "away")
