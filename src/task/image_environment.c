@@ -5,8 +5,6 @@
 
 #include "common/task/taskspec.h"
 
-#define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-
 static size_t count(char *const *list)
 {
     size_t n = 0;
@@ -56,7 +54,7 @@ static char *resolve(char *const *image, char *entry, struct arena *a)
         return entry;
     const char *value = value_of(image, entry), *rest = at + strlen(TASKSPEC_OF_IMAGE);
     if (!value || !*value)
-        value = strncmp(entry, "PATH=", 5) == 0 ? DEFAULT_PATH : "";
+        value = strncmp(entry, "PATH=", 5) == 0 ? TASKSPEC_DEFAULT_PATH : "";
     int before = (int)(at - entry);
     if (!*value && before > 0 && at[-1] == ':')
         before--;

@@ -200,7 +200,7 @@ static void adopt_task(struct supervisor *s)
         }
     }
     kill_left_behind(&s->spec);
-    if (*s->spec.image) {
+    if (taskspec_is_in_container(&s->spec)) {
         supervisor_set_exit(
             s, TASK_EXIT_LOST, 137, SIGKILL,
             "the task's container ended before the task (somebody has stopped it, its engine was stopped, or the "
@@ -208,9 +208,9 @@ static void adopt_task(struct supervisor *s)
         record_exit(s);
         return;
     }
-    /* Under an agent that is not root, a task can kill its own supervisor. Starting such a task again as if it had been
-     * lost would not help, so its end counts as a failure of the task. */
-    if (!s->spec.change_user && same_boot(&s->spec))
+    /* Under an agent that is not root, a task without a container can kill its own supervisor. Starting such a task
+     * again as if it had been lost would not help, so its end counts as a failure of the task. */
+    if (!s->spec.change_user && !*s->spec.image && same_boot(&s->spec))
         supervisor_set_exit(
             s, TASK_EXIT_SIGNALED, 137, SIGKILL,
             "the task's supervisor was killed; this agent is not root, so that a task can do that itself: it counts as a failure");
@@ -413,10 +413,16 @@ static void take_signals(struct supervisor *s)
     }
 }
 
+/* While a container starts, its command may unpack an image into the task's directory. */
+static bool has_limits(const struct supervisor *s)
+{
+    return (s->phase == STARTING || s->phase == RUNNING) && !s->killing;
+}
+
 /* Ends a task that has exceeded one of its limits. */
 static void check_limits(struct supervisor *s)
 {
-    if (s->phase != RUNNING || s->killing)
+    if (!has_limits(s))
         return;
     s->ended_for = limits_exceeded(&s->limits, clock_monotonic_us(), &s->arena);
     if (!s->ended_for)
@@ -492,7 +498,7 @@ static int poll_timeout_ms(const struct supervisor *s)
         at = sooner_deadline(at, now + RETRY_US);
     if (s->greeted && !supervisor_all_told(s) && s->under_way_n < BATCHES_MAX && s->under_way_bytes < TASK_WINDOW)
         at = sooner_deadline(at, s->unsent_since_us + LINGER_US);
-    if (s->phase == RUNNING && !s->killing && limits_next_us(&s->limits) >= 0)
+    if (has_limits(s) && limits_next_us(&s->limits) >= 0)
         at = sooner_deadline(at, limits_next_us(&s->limits));
     if (at < 0)
         return -1;
@@ -508,7 +514,7 @@ static void run_turn(struct supervisor *s)
         {.fd = s->signal_fd, .events = POLLIN},
         {.fd = full ? -1 : s->output[0].fd, .events = POLLIN},
         {.fd = full ? -1 : s->output[1].fd, .events = POLLIN},
-        {.fd = s->phase == RUNNING && !s->killing ? s->limits.pids_fd : -1, .events = POLLPRI},
+        {.fd = has_limits(s) ? s->limits.pids_fd : -1, .events = POLLPRI},
         {.fd = s->command.fd, .events = POLLIN},
     };
     if (poll(p, sizeof(p) / sizeof(p[0]), poll_timeout_ms(s)) < 0)

@@ -14,9 +14,11 @@
 #include "task/inside.h"
 
 enum {
-    SETTLE_US = 1000000,  /* while the last words of a command are read */
-    PROBE_US = 60000000,  /* how long a container of an empty image may take */
-    EXPLAIN_US = 30000000 /* … and one that explains a missing module, which gives up sooner by itself */
+    SHELL_SIGNALED = 128,  /* statuses from here on are of signals */
+    SETTLE_US = 1000000,   /* while the last words of a command are read */
+    PROBE_US = 60000000,   /* how long a container of an empty image may take */
+    EXPLAIN_US = 30000000, /* … and one that explains a missing module, which gives up sooner by itself */
+    MESSAGES_PER_TURN = 16 /* of the loop: whoever is in the container may send them without end */
 };
 
 static void close_socket(struct container_command *c)
@@ -80,9 +82,12 @@ static void take_message(struct supervisor *s, const struct inside_message *m)
 void supervisor_hear_container(struct supervisor *s)
 {
     struct inside_message m;
-    int r = 0;
-    while (s->command.fd >= 0 && (r = inside_hear(s->command.fd, &m)) > 0)
-        take_message(s, &m);
+    int r = 1;
+    for (int n = 0; n < MESSAGES_PER_TURN && s->command.fd >= 0 && r > 0; n++) {
+        r = inside_hear(s->command.fd, &m);
+        if (r > 0)
+            take_message(s, &m);
+    }
     if (r < 0)
         close_socket(&s->command);
 }
@@ -108,12 +113,28 @@ static void drain(struct supervisor *s)
     s->drain_until_us = clock_monotonic_us() + SETTLE_US;
 }
 
-/* The container has ended, and the entrypoint with it. */
+/* Whether the command has ended without a signal to it or to a process below it. A script of the image can bring that
+ * about, and so can the task, but nobody outside of the container. */
+static bool has_ended_by_itself(const struct supervisor *s)
+{
+    int status = s->command.status;
+    return !s->killing && WIFEXITED(status) && WEXITSTATUS(status) < SHELL_SIGNALED;
+}
+
+/* The container has ended, and the entrypoint with it, which has not said how. */
 static void lose_container(struct supervisor *s)
 {
-    supervisor_entrypoint_gone(s, SIGKILL);
-    if (s->killing || s->exit.kind != TASK_EXIT_SIGNALED || *s->exit.text)
+    bool by_itself = has_ended_by_itself(s);
+    int code = by_itself && WEXITSTATUS(s->command.status) ? WEXITSTATUS(s->command.status) : 1;
+    supervisor_entrypoint_gone(s, by_itself ? W_EXITCODE(code, 0) : SIGKILL);
+    if (s->killing || *s->exit.text)
         return;
+    if (by_itself) {
+        s->exit.text = "the task's container ended by itself before the task did: the task, or a script of its image, "
+                       "has ended the container's first process";
+        supervisor_tell_reason(s, s->exit.text);
+        return;
+    }
     s->exit.kind = TASK_EXIT_LOST;
     s->exit.text = "the task's container ended before the task: somebody has killed the command that makes it, or a "
                    "process of it";
@@ -132,6 +153,9 @@ void supervisor_command_gone(struct supervisor *s, int status)
         supervisor_set_exit(s, TASK_EXIT_REFUSED, c->refusal_code, 0, c->refusal);
         drain(s);
         supervisor_tell_reason(s, c->refusal);
+    } else if (s->phase == STARTING && limits_out_of_memory(&s->limits) > 0) {
+        /* the task's own limit, which the command and a probe after it share */
+        supervisor_entrypoint_gone(s, SIGKILL);
     } else if (s->phase == STARTING) {
         c->blame = BLAME_UNKNOWN;
         supervisor_set_exit(s, TASK_EXIT_START_FAILED, 0, 0, "");

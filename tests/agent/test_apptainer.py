@@ -8,6 +8,7 @@ import signal
 import stat
 import struct
 import tarfile
+import threading
 
 import pytest
 from support import apptainer, engines
@@ -121,6 +122,16 @@ def test_a_disk_that_is_full_at_the_start_is_the_machines_fault(master, agent, e
     assert end["kind"] == "EXIT_KIND_START_FAILED" and "no space left on device" in end["text"], end
 
 
+@pytest.mark.parametrize("engine", ["apptainer"], indirect=True)
+def test_an_image_is_the_cause_whatever_the_umask_of_the_agent_is(master, place, engine):
+    (engine.dir / "breaks").write_text("det-test")
+    (place / "images" / "empty").mkdir(parents=True)
+    (place / "images" / "empty").chmod(0o700)  # as an earlier agent has made it
+    with started(master, place, engine, ["sh", "-c", 'umask 077; exec "$@"', "sh"]):
+        end, _ = run(master, ["true"])
+    assert end["kind"] == "EXIT_KIND_REFUSED" and "cannot be run on this machine" in end["text"], end
+
+
 APPTAINER = pytest.mark.parametrize("engine", ["apptainer"], indirect=True)
 OWN = 2000000 + OWNER  # the uid and gid of the tasks of one user, whom nobody has linked to an account
 
@@ -152,10 +163,14 @@ def test_scripts_of_an_image_are_run_as_the_tasks_user(master, agent, engine):
 
 @APPTAINER
 def test_what_a_script_of_an_image_says_in_our_name_concerns_its_own_task_alone(master, agent, engine):
-    """The image cannot say that the machine has failed, which would put the agent into quarantine. Signals go to whoever has said that it is the
+    """The image cannot say that the machine has failed, which would put the agent into quarantine, unless its container looks killed. Signals go to whoever has said that it is the
     entrypoint, although its process id may be another's by now, with the rights of the task."""
     end, _ = run(master, ["true"], image=image_with_script(engine, "say refused; exit 1\n"))
     assert (end["kind"], end["text"]) == ("EXIT_KIND_REFUSED", "forged"), end
+    for status, code in ((0, 1), (1, 1), (9, 9)):
+        image = image_with_script(engine, f"say starting; say started; exit {status}\n")
+        end, text = run(master, ["true"], image=image, forcePull=True)
+        assert (end["kind"], end["code"]) == ("EXIT_KIND_EXITED", code) and "ended by itself before the task did" in text, end
     image = image_with_script(engine, "say starting; say started; echo posing; sleep 600\n")
     c = start(master, ["true"], image=image, forcePull=True)
     wait_for("the task to run", lambda: "STATE_RUNNING" in master.states_of(c) and "posing" in master.text(c))
@@ -175,6 +190,17 @@ def test_nor_is_an_image_that_does_not_start_run_as_root(master, agent, engine):
 
 
 @APPTAINER
+def test_an_image_that_says_something_without_end_does_not_keep_its_supervisor_from_other_work(master, agent, engine):
+    image = image_with_script(engine, "exec 9>&0; say starting; say started; echo posing; for i in 1 2 3 4; do "
+                                      "dd if=/dev/zero bs=1032 2>/dev/null >&9 & done; sleep 600\n")
+    c = start(master, ["true"], image=image)
+    wait_for("its first line", lambda: "posing" in master.text(c))
+    master.signal(c, signal.SIGKILL)
+    assert master.finish(c)["signal"] == signal.SIGKILL
+    wait_for("the end of the container", lambda: c not in engine.containers())
+
+
+@APPTAINER
 def test_the_command_is_within_the_tasks_limits(master, agent, engine):
     c = start(master, ["sleep 600"], order={"limits": {"memoryBytes": str(256 << 20)}})
     wait_for("the task to run", lambda: "STATE_RUNNING" in master.states_of(c))
@@ -182,6 +208,24 @@ def test_the_command_is_within_the_tasks_limits(master, agent, engine):
     assert c in ran["limit"], "the control groups of the command are the task's"
     master.signal(c, signal.SIGKILL)
     master.finish(c)
+
+
+@APPTAINER
+def test_a_container_that_takes_more_memory_than_the_task_may_while_it_starts_is_the_tasks_failure(master, agent, engine):
+    assert run(master, ["true"])[0]["code"] == 0
+    (engine.dir / "takes").write_text("80")
+    end, text = run(master, ["true"], order={"limits": {"memoryBytes": str(40 << 20)}})
+    assert (end["kind"], end["code"]) == ("EXIT_KIND_OUT_OF_MEMORY", 137) and "used 40 MiB, its limit" in end["text"], (end, text)
+    assert len(engine.runs()) == 2, "an empty image was not tried within the same limit"
+
+
+@APPTAINER
+def test_a_container_that_unpacks_more_than_the_task_may_store_ends_while_it_starts(master, agent, engine):
+    assert run(master, ["true"])[0]["code"] == 0
+    (engine.dir / "unpacks").write_text("20")
+    end, _ = run(master, ["true"], order={"limits": {"diskBytes": str(10 << 20)}})
+    assert end["kind"] == "EXIT_KIND_SIGNALED" and "in its own directory, its limit is 10 MiB" in end["text"], end
+    (engine.dir / "unpacks").unlink()
 
 
 def linked(name):
@@ -260,13 +304,13 @@ def starting(container):
 
 
 @contextlib.contextmanager
-def started(master, place, engine, prefix=(), **keys):
-    """An agent of the test's own configuration; with a prefix, one that is not root."""
-    a = Agent(master, place / "agent", container_runtime=engine.name, task_program=engines.static_supervisor(BUILD),
-              container_images_dir=str(place / "images"), **keys)
+def started(master, place, engine, prefix=(), ordinary=False, **keys):
+    """An agent of the test's own configuration, executed by the program of the prefix; an ordinary one is not root."""
+    a = Agent(master, place / "agent", container_runtime=engine.name, container_images_dir=str(place / "images"),
+              **{"task_program": engines.static_supervisor(BUILD), **keys})
     a.environment = {"PATH": f"{engine.path}:{os.environ['PATH']}", "HOME": str(place)}
     a.prefix = list(prefix)
-    for directory in (place, a.root) if prefix else ():
+    for directory in (place, a.root) if ordinary else ():
         directory.mkdir(exist_ok=True)
         os.chown(directory, engines.NOBODY, engines.NOBODY)
     a.start()
@@ -278,7 +322,7 @@ def started(master, place, engine, prefix=(), **keys):
 @APPTAINER
 def test_under_an_agent_of_an_ordinary_user_nothing_of_an_image_runs_as_root(master, place, engine):
     need("nobody")
-    with started(master, place, engine, engines.ordinary_user(engines.NOBODY)):
+    with started(master, place, engine, engines.ordinary_user(engines.NOBODY), ordinary=True):
         end, text = run(master, ["echo $OF_THE_IMAGE"])
         assert end["code"] == 0 and text.endswith("yes\n"), end["text"]
         assert {r["uid"] for r in engine.runs()} == {engines.NOBODY}, "who ran the image"
@@ -288,7 +332,7 @@ def test_under_an_agent_of_an_ordinary_user_nothing_of_an_image_runs_as_root(mas
 def test_under_an_agent_of_an_ordinary_user_tasks_end_as_under_root(master, place, engine):
     """There the supervisor has neither process ids nor mounts to give."""
     need("nobody")
-    with started(master, place, engine, engines.ordinary_user(engines.NOBODY)) as a:
+    with started(master, place, engine, engines.ordinary_user(engines.NOBODY), ordinary=True) as a:
         assert run(master, ["exit 7"])[0]["code"] == 7
         assert run(master, ["kill -TERM $$"])[0]["signal"] == signal.SIGTERM
         asked = start(master, ["trap 'echo asked; exit 3' TERM; echo ready; while :; do sleep 0.1; done"])
@@ -305,14 +349,15 @@ def test_under_an_agent_of_an_ordinary_user_tasks_end_as_under_root(master, plac
         assert master.finish(asked)["code"] == 3 and master.text(asked).count("asked") == 1
         assert master.finish(killed)["signal"] == signal.SIGKILL
         os.kill(supervisors(lost)[0], signal.SIGKILL)
-        assert master.finish(lost)["kind"] == "EXIT_KIND_LOST"
+        end = master.finish(lost)
+        assert end["kind"] == "EXIT_KIND_LOST" and "the task's supervisor ended before the task" in end["text"], end
         wait_for("the end of all", lambda: not {asked, killed, lost} & set(engine.containers()))
 
 
 @APPTAINER
 def test_a_machine_that_permits_no_user_namespaces_is_the_cause(master, place, engine):
     need("nobody")
-    with started(master, place, engine, NO_USER_NAMESPACES):
+    with started(master, place, engine, NO_USER_NAMESPACES, ordinary=True):
         end, _ = run(master, ["true"])
         assert end["kind"] == "EXIT_KIND_START_FAILED" and engine.runs() == [], end
         assert all(words in end["text"] for words in ("refuses user namespaces to uid", "sysctl -w user.max_user_namespaces",
@@ -327,7 +372,7 @@ def test_a_kill_of_the_supervisor_leaves_nothing_of_the_container(master, agent,
     assert c in engine.containers()
     os.kill(supervisor, signal.SIGKILL)
     end = master.finish(c)
-    assert end["kind"] == "EXIT_KIND_LOST" and "container ended before the task" in end["text"], end
+    assert end["kind"] == "EXIT_KIND_LOST" and "the task's supervisor ended before the task" in end["text"], end
     wait_for("the end of the container", lambda: c not in engine.containers())
 
 
@@ -357,6 +402,74 @@ def test_a_container_that_hangs_while_it_starts_can_be_killed(master, agent, eng
     assert (end["kind"], end["signal"]) == ("EXIT_KIND_SIGNALED", signal.SIGKILL), end
     (engine.dir / "stall").unlink()
     wait_for("the end of the command", lambda: c not in engine.containers())
+
+
+def ask_again(master, container):
+    """Waits until the agent has handled what it was sent before: it answers an order that comes twice."""
+    told = len(master.states_of(container))
+    master.connection.send(start=master.expected[container])
+    wait_for("the agent's answer", lambda: len(master.states_of(container)) > told)
+
+
+@APPTAINER
+def test_a_kill_before_the_supervisor_listens_is_not_lost(master, place, engine):
+    hold, held, program = place / "hold", place / "held", place / "determined-task"
+    program.write_text(f"#!/bin/sh\ntouch {held}; while [ -e {hold} ]; do sleep 0.05; done; exec {engines.static_supervisor(BUILD)} \"$@\"\n")
+    program.chmod(0o755)
+    hold.touch()
+    (engine.dir / "stall").touch()
+    with started(master, place, engine, task_program=str(program)):
+        c = start(master, ["true"])
+        wait_for("the supervisor's program", held.exists)
+        master.signal(c, signal.SIGKILL)
+        ask_again(master, c)
+        hold.unlink()
+        end = master.finish(c)
+        assert (end["kind"], end["signal"]) == ("EXIT_KIND_SIGNALED", signal.SIGKILL), end
+        (engine.dir / "stall").unlink()
+        wait_for("the end of the command", lambda: c not in engine.containers())
+
+
+WORKERS = 4  # threads of the agent that prepare tasks (src/agent/agent.c)
+
+
+class OneByOne:
+    """Takes the place of Master.context_may_go: each request waits for its own word, until it is opened."""
+
+    def __init__(self):
+        self.waits, self.is_open = [], False
+
+    def wait(self):
+        event = threading.Event()
+        self.waits.append(event)
+        if self.is_open:
+            event.set()
+        event.wait()
+
+    def open(self):
+        self.is_open = True
+        for event in list(self.waits):
+            event.set()
+
+
+@APPTAINER
+def test_a_kill_while_the_files_are_handed_over_is_not_lost(master, agent, engine):
+    assert run(master, ["true"])[0]["code"] == 0
+    contexts = master.context_may_go = OneByOne()
+    c = start(master, ["true"])
+    wait_for("the request for its context", lambda: len(contexts.waits) == 1)
+    others = [start(master, ["true"]) for _ in range(WORKERS + 1)]  # as many as there are threads, and more work for these
+    wait_for("the threads to be busy", lambda: len(contexts.waits) == WORKERS)
+    ask_again(master, others[-1])
+    contexts.waits[0].set()
+    wait_for("its start", lambda: "STATE_STARTING" in master.states_of(c))
+    master.signal(c, signal.SIGKILL)
+    ask_again(master, c)
+    contexts.open()
+    assert master.finish(c)["text"] == "killed before it was started"
+    for other in others:
+        assert master.finish(other)["code"] == 0
+    assert len(engine.runs()) == 1 + len(others)
 
 
 @APPTAINER

@@ -7,6 +7,7 @@ with the binds made. What it does not know of the command line is an error, so t
     engine.calls()    # the command lines so far, lists of words
     engine.runs()     # who ran containers, and how: {"uid": …, "no_new_privs": …, "words": …, "environment": …} each
 """
+import contextlib
 import json
 import os
 import pathlib
@@ -75,6 +76,12 @@ def run(words):
         fatal(f"Couldn't determine user account information: user: unknown userid {os.geteuid()}")
     while (HERE / "stall").exists():
         time.sleep(0.05)
+    if (HERE / "takes").exists():
+        taken = b"x" * (int((HERE / "takes").read_text()) << 20)
+    if (HERE / "unpacks").exists():
+        pathlib.Path(os.environ[f"{NAME}_TMPDIR"], "unpacked").write_bytes(bytes(int((HERE / "unpacks").read_text()) << 20))
+        while (HERE / "unpacks").exists():
+            time.sleep(0.05)
     if (HERE / "broken").exists():
         fatal("Failed to create user namespace: user namespace disabled")
     if (HERE / "no-layer").exists() and "--writable-tmpfs" in flags:
@@ -216,10 +223,11 @@ class Apptainer:
         return sorted({task for _, task in self._processes()})
 
     def kill(self, task):
-        """Ends the first process of a container, and the command above it."""
+        """Ends the first process of a container, and the command above it; the supervisor goes on."""
         for pid, of in list(self._processes()):
-            if of == task:
-                os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(OSError):  # one ends with another
+                if of == task and not pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().endswith(b"/supervisor\0"):
+                    os.kill(pid, signal.SIGKILL)
 
     def away(self):
         self.program.rename(self.dir / "away")

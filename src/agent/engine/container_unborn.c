@@ -157,12 +157,10 @@ static bool end_one(const struct unborn_container *u)
     return true;
 }
 
-size_t container_unborn_end(const struct unborn_search *s, bool (*is_known)(void *ctx, const char *container_id),
-                            void *ctx)
+size_t container_unborn_end(const struct unborn_container *found, size_t n,
+                            bool (*is_known)(void *ctx, const char *container_id), void *ctx)
 {
-    cleanup_arena struct arena a = ARENA_INIT;
-    struct unborn_container *found;
-    size_t n = container_unborn_list(s, &a, &found), ended = 0;
+    size_t ended = 0;
     for (size_t i = 0; i < n; i++)
         ended += !is_known(ctx, found[i].task) && end_one(&found[i]);
     return ended;

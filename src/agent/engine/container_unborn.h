@@ -27,10 +27,10 @@ struct unborn_search {
     const char *mounted;  /* where a container sees the supervisor's directory of its task */
 };
 
-/* Lists them. Everything lives in the arena. */
+/* Lists them, for which it reads all of /proc: on a worker's thread. Everything lives in the arena. */
 size_t container_unborn_list(const struct unborn_search *s, struct arena *a, struct unborn_container **ret);
-/* Ends those of tasks for which `is_known` says false. Returns how many it has ended. */
-size_t container_unborn_end(const struct unborn_search *s, bool (*is_known)(void *ctx, const char *container_id),
-                            void *ctx);
+/* Ends those of a list that was made just now whose tasks `is_known` says false of. Returns how many it has ended. */
+size_t container_unborn_end(const struct unborn_container *found, size_t n,
+                            bool (*is_known)(void *ctx, const char *container_id), void *ctx);
 
 #endif

@@ -16,8 +16,6 @@
 
 enum { OUTPUT_MAX = 1024 * 1024, LINE_MAX_BYTES = 4096, READ_BYTES = 65536, DRAIN_READS_MAX = 64 };
 
-/* ---- started ----------------------------------------------------------------------------------------------------- */
-
 struct program_run {
     pid_t pid;
     int pid_fd, out_fd, err_fd; /* -1: there is none, or it is at its end */
@@ -111,7 +109,7 @@ static void on_ended(int fd, void *ctx)
 static int spawn(struct program_run *r, const struct program_order *o, struct error *err)
 {
     int out[2] = {-1, -1}, errors[2] = {-1, -1};
-    if (!o->output_path && (pipe2(out, O_CLOEXEC) < 0 || pipe2(errors, O_CLOEXEC) < 0)) {
+    if (pipe2(out, O_CLOEXEC) < 0 || pipe2(errors, O_CLOEXEC) < 0) {
         close_fd(&out[0]);
         close_fd(&out[1]);
         return error_errno(err, "cannot make a pipe");
@@ -119,13 +117,8 @@ static int spawn(struct program_run *r, const struct program_order *o, struct er
     posix_spawn_file_actions_t files;
     posix_spawn_file_actions_init(&files);
     posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-    if (o->output_path) {
-        posix_spawn_file_actions_addopen(&files, 1, o->output_path, O_WRONLY | O_CREAT | O_APPEND, 0600);
-        posix_spawn_file_actions_adddup2(&files, 1, 2);
-    } else {
-        posix_spawn_file_actions_adddup2(&files, out[1], 1);
-        posix_spawn_file_actions_adddup2(&files, errors[1], 2);
-    }
+    posix_spawn_file_actions_adddup2(&files, out[1], 1);
+    posix_spawn_file_actions_adddup2(&files, errors[1], 2);
     int rc = child_program_start(o->argv, o->env, &files, /* own_session= */ true, &r->pid);
     posix_spawn_file_actions_destroy(&files);
     close_fd(&out[1]);
@@ -175,85 +168,7 @@ void program_run_cancel(struct program_run *r)
     run_free(r);
 }
 
-pid_t program_run_pid(const struct program_run *r)
+void program_run_leave(struct program_run *r)
 {
-    return r->pid;
-}
-
-pid_t program_run_leave(struct program_run *r)
-{
-    pid_t pid = r->pid;
     run_free(r);
-    return pid;
-}
-
-/* ---- waited for -------------------------------------------------------------------------------------------------- */
-
-struct program_wait {
-    pid_t pid;
-    int pid_fd;
-    int64_t patience_us;
-    struct loop_watch *ended;
-    struct loop_timer *timer;
-    program_gone_fn *done;
-    void *ctx;
-};
-
-static void wait_free(struct program_wait *w)
-{
-    loop_watch_free(w->ended);
-    loop_timer_free(w->timer);
-    close_fd(&w->pid_fd);
-    free(w);
-}
-
-static void wait_end(struct program_wait *w)
-{
-    program_gone_fn *done = w->done;
-    void *ctx = w->ctx;
-    if (w->pid > 0) /* 0 would reap any other child of the agent */
-        child_program_abandon(w->pid);
-    wait_free(w);
-    done(ctx);
-}
-
-static void on_gone(int fd, void *ctx)
-{
-    (void)fd;
-    wait_end(ctx);
-}
-
-/* The first call ends the wait if there is no process, and otherwise kills the process, whose time is over. At the
- * second call not even SIGKILL has ended the process, so the wait is given up. */
-static void on_patience(void *ctx)
-{
-    struct program_wait *w = ctx;
-    if (w->pid_fd < 0 || w->patience_us == 0) {
-        wait_end(w);
-        return;
-    }
-    kill(w->pid, SIGKILL);
-    loop_timer_arm(w->timer, w->patience_us);
-    w->patience_us = 0;
-}
-
-struct program_wait *program_wait_start(struct loop *l, pid_t pid, int64_t patience_us, program_gone_fn *done,
-                                        void *ctx)
-{
-    struct program_wait *w = must_calloc(1, sizeof(*w));
-    *w = (struct program_wait){.pid = pid, .patience_us = patience_us, .done = done, .ctx = ctx};
-    w->pid_fd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
-    w->timer = loop_timer_new(l, on_patience, w);
-    if (w->pid_fd >= 0)
-        fcntl(w->pid_fd, F_SETFD, FD_CLOEXEC);
-    if (w->pid_fd >= 0)
-        w->ended = loop_watch_readable(l, w->pid_fd, on_gone, w);
-    loop_timer_arm(w->timer, w->pid_fd >= 0 ? patience_us : 0);
-    return w;
-}
-
-void program_wait_cancel(struct program_wait *w)
-{
-    if (w)
-        wait_free(w);
 }

@@ -3,8 +3,6 @@
 #ifndef DET_AGENT_ENGINE_PROGRAM_RUN_H
 #define DET_AGENT_ENGINE_PROGRAM_RUN_H
 
-#include <sys/types.h>
-
 #include "common/base/error.h"
 #include "common/base/strbuf.h"
 #include "net/loop/loop.h"
@@ -12,8 +10,6 @@
 struct program_order {
     char *const *argv; /* argv[0] is searched for in PATH */
     char *const *env;
-    /* A file that output and errors are appended to; NULL: they come to the handler. */
-    const char *output_path;
 };
 
 struct program_handler {
@@ -29,19 +25,9 @@ struct program_run;
 /* Starts a program, in a session of its own. Returns NULL and sets *err if it cannot be started. */
 struct program_run *program_run_start(struct loop *l, const struct program_order *o, const struct program_handler *h,
                                       struct error *err);
-pid_t program_run_pid(const struct program_run *r);
 /* Kills the program with all of its session's first process group. on_end is not called. */
 void program_run_cancel(struct program_run *r);
-/* Lets the program run on by itself, and returns its process id; on_end is not called. Whoever has the id reaps it
- * (program_wait_start), if it is still a child of this agent. */
-pid_t program_run_leave(struct program_run *r);
-
-/* Waits for the end of a process that program_run_leave() has let run on, and reaps it. After patience_us the process
- * is killed. `done` is called in any case, also if pid is 0 (there is no process) or the process has ended already. */
-typedef void program_gone_fn(void *ctx);
-struct program_wait;
-struct program_wait *program_wait_start(struct loop *l, pid_t pid, int64_t patience_us, program_gone_fn *done,
-                                        void *ctx);
-void program_wait_cancel(struct program_wait *w);
+/* Lets the program run on by itself; on_end is not called. */
+void program_run_leave(struct program_run *r);
 
 #endif

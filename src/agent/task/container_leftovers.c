@@ -8,6 +8,7 @@
 #include "agent/engine/container_unborn.h"
 #include "agent/task/task.h"
 #include "common/base/cleanup.h"
+#include "common/base/clock.h"
 #include "common/base/must.h"
 #include "common/system/log.h"
 
@@ -28,8 +29,20 @@ struct container_leftovers {
     size_t list_i;
     bool again;       /* an engine of this look did not answer, or has not removed everything */
     int64_t delay_us; /* until the next look */
-    struct loop_timer *unborn;
-    int64_t unborn_delay_us; /* until the next look at what runc has left */
+    struct command_look {
+        bool busy; /* a worker lists what commands have left */
+        struct arena arena;
+        struct apptainer_leftover *list;
+        size_t n;
+    } command;
+    struct unborn_look {
+        struct loop_timer *timer;
+        int64_t delay_us, looked_us; /* until the next look at what runc has left; when the last one began */
+        bool busy;                   /* a worker looks */
+        struct arena arena;
+        struct unborn_container *found;
+        size_t n;
+    } unborn;
 };
 
 static void look(struct container_leftovers *l);
@@ -119,8 +132,6 @@ static bool is_known(void *ctx, const char *container_id)
 
 static void look(struct container_leftovers *l)
 {
-    if (l->agent->engines.command.name)
-        runtime_apptainer_end_leftovers(l->agent->config, is_known, l);
     if (l->engine_i < l->agent->engines.n) {
         l->greeting = engine_greet(engine_now(l), on_greeted, l);
     } else if (l->again) {
@@ -130,26 +141,69 @@ static void look(struct container_leftovers *l)
     }
 }
 
+/* The list is made on a worker's thread, because that reads all of /proc and a directory that may be a network's. */
+static void list_work(void *worker, void *ctx)
+{
+    struct container_leftovers *l = ctx;
+    (void)worker;
+    l->command.n = runtime_apptainer_list_leftovers(l->agent->config, &l->command.arena, &l->command.list);
+}
+
+static void list_done(void *ctx)
+{
+    struct container_leftovers *l = ctx;
+    runtime_apptainer_end_leftovers(l->agent->config, l->command.list, l->command.n, is_known, l);
+    arena_release(&l->command.arena);
+    l->command.busy = false;
+    look(l);
+}
+
 static void on_timer(void *ctx)
 {
     struct container_leftovers *l = ctx;
-    if (l->greeting || l->call) {
+    if (l->greeting || l->call || l->command.busy) {
         loop_timer_arm(l->timer, l->delay_us);
         return;
     }
     l->engine_i = 0;
-    look(l);
+    l->command.busy = l->agent->engines.command.name &&
+                      pool_submit(l->agent->sampler, list_work, list_done, l, NULL) == 0;
+    if (!l->command.busy)
+        look(l);
+}
+
+static void unborn_work(void *worker, void *ctx)
+{
+    struct container_leftovers *l = ctx;
+    const struct unborn_search search = {"/proc", l->agent->config->run_root, CONTAINER_SUPERVISOR};
+    (void)worker;
+    l->unborn.n = container_unborn_list(&search, &l->unborn.arena, &l->unborn.found);
+}
+
+static void arm_unborn(struct unborn_look *u)
+{
+    if (u->delay_us > UNBORN_LAST_US)
+        return;
+    loop_timer_arm(u->timer, u->delay_us);
+    u->delay_us *= 2;
+}
+
+static void unborn_done(void *ctx)
+{
+    struct container_leftovers *l = ctx;
+    container_unborn_end(l->unborn.found, l->unborn.n, is_known, l);
+    arena_release(&l->unborn.arena);
+    l->unborn.busy = false;
+    arm_unborn(&l->unborn);
 }
 
 static void on_unborn(void *ctx)
 {
     struct container_leftovers *l = ctx;
-    const struct unborn_search search = {"/proc", l->agent->config->run_root, CONTAINER_SUPERVISOR};
-    container_unborn_end(&search, is_known, l);
-    if (l->unborn_delay_us > UNBORN_LAST_US)
-        return;
-    loop_timer_arm(l->unborn, l->unborn_delay_us);
-    l->unborn_delay_us *= 2;
+    l->unborn.looked_us = clock_monotonic_us();
+    l->unborn.busy = pool_submit(l->agent->sampler, unborn_work, unborn_done, l, NULL) == 0;
+    if (!l->unborn.busy)
+        arm_unborn(&l->unborn);
 }
 
 struct container_leftovers *container_leftovers_new(struct agent *a)
@@ -158,7 +212,7 @@ struct container_leftovers *container_leftovers_new(struct agent *a)
     l->agent = a;
     l->delay_us = LOOK_AGAIN_US;
     l->timer = loop_timer_new(a->loop, on_timer, l);
-    l->unborn = loop_timer_new(a->loop, on_unborn, l);
+    l->unborn.timer = loop_timer_new(a->loop, on_unborn, l);
     /* at once, when the loop runs; containers that are kept for somebody to look at are left alone */
     if (!a->config->keep_ended) {
         loop_timer_arm(l->timer, 0);
@@ -171,8 +225,10 @@ void container_leftovers_look_for_unborn(struct container_leftovers *l)
 {
     if (l->agent->engines.n == 0)
         return;
-    l->unborn_delay_us = UNBORN_FIRST_US;
-    loop_timer_arm(l->unborn, 0);
+    int64_t since_us = clock_monotonic_us() - l->unborn.looked_us;
+    l->unborn.delay_us = UNBORN_FIRST_US;
+    if (!l->unborn.busy)
+        loop_timer_arm(l->unborn.timer, since_us < UNBORN_FIRST_US ? UNBORN_FIRST_US - since_us : 0);
 }
 
 void container_leftovers_look_again(struct container_leftovers *l)
@@ -189,6 +245,8 @@ void container_leftovers_free(struct container_leftovers *l)
     engine_call_cancel(l->call);
     json_object_put(l->list);
     loop_timer_free(l->timer);
-    loop_timer_free(l->unborn);
+    loop_timer_free(l->unborn.timer);
+    arena_release(&l->unborn.arena);
+    arena_release(&l->command.arena);
     free(l);
 }

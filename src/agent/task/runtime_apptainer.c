@@ -37,6 +37,7 @@ enum {
     ENVIRONMENT_MAX = 4 * 1024 * 1024,
     UNFINISHED_OLD_S = 24 * 60 * 60,
     UNFINISHED_PREFIX_BYTES = 8,
+    LEFTOVERS_MAX = 10000 /* at a time */
 };
 
 #define UNFINISHED_SUFFIX ".unfinished"
@@ -368,8 +369,9 @@ static int apptainer_prepare(struct runtime_task *t, struct error *err)
 
 /* ---- starting ---------------------------------------------------------------------------------------------------- */
 
-/* Makes an image with nothing in it but the places that Apptainer mounts at. Returns its path; NULL if it cannot be
- * made. */
+/* Makes an image with nothing in it but the places that Apptainer mounts at. Everybody can read it, whatever the umask
+ * of this agent is, or was when the image was made; what another agent's user has made stays as it is. Returns its
+ * path; NULL if it cannot be made. */
 static const char *make_empty_image(struct runtime_task *t)
 {
     static const char *const place[] = {"", "/dev", "/etc", "/proc", "/run", "/sys", "/tmp"};
@@ -377,11 +379,17 @@ static const char *make_empty_image(struct runtime_task *t)
     const char *image = arena_printf(a, "%s/empty", t->config->images_dir);
     if (make_images_dir(t->config, NULL) < 0)
         return NULL;
-    for (size_t i = 0; i < sizeof(place) / sizeof(place[0]); i++)
-        if (mkdir(arena_printf(a, "%s%s", image, place[i]), 0755) < 0 && errno != EEXIST)
+    for (size_t i = 0; i < sizeof(place) / sizeof(place[0]); i++) {
+        const char *path = arena_printf(a, "%s%s", image, place[i]);
+        if (mkdir(path, 0755) < 0 && errno != EEXIST)
             return NULL;
-    cleanup_close int fd = open(arena_printf(a, "%s" CONTAINER_PROGRAM, image), O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
-    return fd >= 0 ? image : NULL;
+        chmod(path, 0755);
+    }
+    cleanup_close int fd = open(arena_printf(a, "%s" CONTAINER_PROGRAM, image), O_RDONLY | O_CREAT | O_CLOEXEC, 0755);
+    if (fd < 0)
+        return NULL;
+    fchmod(fd, 0755);
+    return image;
 }
 
 static char **words_of(struct runtime_task *t, const struct container_order *o)
@@ -516,8 +524,10 @@ static struct runtime_ask *ask_start(struct runtime_task *t, const struct runtim
 static const char *task_of_process(const struct process *p, const char *run_root, struct arena *a)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
-    const char *path = arena_printf(a, "/proc/%d/environ", (int)p->pid),
-               *mark = arena_printf(a, APPTAINER_MARK "=%s/", run_root), *last = p->args;
+    char path[64];
+    cleanup_free char *mark = must_asprintf(APPTAINER_MARK "=%s/", run_root);
+    const char *last = p->args;
+    snprintf(path, sizeof(path), "/proc/%d/environ", (int)p->pid);
     for (const char *arg = last; arg; arg = process_next_arg(p, arg))
         last = arg;
     if (process_supervises_below(p, run_root)) {
@@ -538,52 +548,73 @@ static bool is_old(int dir, const char *name)
     return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && time(NULL) - st.st_mtime > UNFINISHED_OLD_S;
 }
 
-/* Removes what pulls of this agent have left that nobody waits for. A file of another agent may grow at this moment; it
- * is removed once nothing has been written to it for a day. */
-static void remove_unfinished_pulls(const struct agent_config *c, bool (*is_known)(void *ctx, const char *container_id),
-                                    void *ctx)
+struct leftovers {
+    const struct agent_config *config;
+    struct arena *arena;
+    struct apptainer_leftover *list;
+    size_t n;
+};
+
+static void add_leftover(struct leftovers *l, struct apptainer_leftover leftover)
 {
-    cleanup_arena struct arena a = ARENA_INIT;
-    const char *prefix = unfinished_prefix(c, &a);
+    if (l->n < LEFTOVERS_MAX)
+        l->list[l->n++] = leftover;
+}
+
+/* Lists what pulls of this agent have left. A file of another agent may grow at this moment; it is listed once nothing
+ * has been written to it for a day. */
+static void list_unfinished_pulls(struct leftovers *l)
+{
+    const char *prefix = unfinished_prefix(l->config, l->arena);
     size_t begin = strlen(prefix), suffix = strlen(UNFINISHED_SUFFIX);
-    DIR *d = opendir(c->images_dir);
+    DIR *d = opendir(l->config->images_dir);
     for (struct dirent *e; d && (e = readdir(d));) {
         size_t n = strlen(e->d_name);
         if (n <= suffix || strcmp(e->d_name + n - suffix, UNFINISHED_SUFFIX) != 0)
             continue;
         bool own = n > begin + suffix && strncmp(e->d_name, prefix, begin) == 0;
-        if (own ? !is_known(ctx, arena_strndup(&a, e->d_name + begin, n - begin - suffix))
-                : is_old(dirfd(d), e->d_name))
-            unlinkat(dirfd(d), e->d_name, 0);
+        if (own || is_old(dirfd(d), e->d_name))
+            add_leftover(l, (struct apptainer_leftover){
+                                .task = own ? arena_strndup(l->arena, e->d_name + begin, n - begin - suffix) : NULL,
+                                .unfinished = arena_printf(l->arena, "%s/%s", l->config->images_dir, e->d_name)});
     }
     if (d)
         closedir(d);
 }
 
-struct leftovers {
-    const struct agent_config *config;
-    bool (*is_known)(void *ctx, const char *container_id);
-    void *ctx;
-};
-
-static void end_leftover(const struct process *p, void *ctx)
+static void list_process(const struct process *p, void *ctx)
 {
-    cleanup_arena struct arena a = ARENA_INIT;
-    const struct leftovers *l = ctx;
-    const char *id = task_of_process(p, l->config->run_root, &a);
-    if (!id || l->is_known(l->ctx, id))
-        return;
-    log_info("agent.container_leftover", "container=%s engine=%s pid=%d action=kill", log_quote(id),
-             l->config->container_runtime, (int)p->pid);
-    kill(p->pid, SIGKILL);
+    struct leftovers *l = ctx;
+    const char *task = task_of_process(p, l->config->run_root, l->arena);
+    if (task)
+        add_leftover(l, (struct apptainer_leftover){.task = task, .pid = p->pid, .start = p->start});
 }
 
-void runtime_apptainer_end_leftovers(const struct agent_config *c,
+size_t runtime_apptainer_list_leftovers(const struct agent_config *c, struct arena *a, struct apptainer_leftover **ret)
+{
+    struct leftovers l = {c, a, arena_array(a, struct apptainer_leftover, LEFTOVERS_MAX), 0};
+    process_each(list_process, &l);
+    list_unfinished_pulls(&l);
+    *ret = l.list;
+    return l.n;
+}
+
+void runtime_apptainer_end_leftovers(const struct agent_config *c, const struct apptainer_leftover *list, size_t n,
                                      bool (*is_known)(void *ctx, const char *container_id), void *ctx)
 {
-    struct leftovers l = {.config = c, .is_known = is_known, .ctx = ctx};
-    process_each(end_leftover, &l);
-    remove_unfinished_pulls(c, is_known, ctx);
+    for (size_t i = 0; i < n; i++) {
+        const struct apptainer_leftover *l = &list[i];
+        struct process p;
+        if (l->task && is_known(ctx, l->task))
+            continue;
+        if (l->unfinished)
+            unlink(l->unfinished);
+        if (l->unfinished || !process_find(l->pid, &p) || p.start != l->start)
+            continue;
+        log_info("agent.container_leftover", "container=%s engine=%s pid=%d action=kill", log_quote(l->task),
+                 c->container_runtime, (int)l->pid);
+        kill(l->pid, SIGKILL);
+    }
 }
 
 const struct runtime runtime_apptainer = {

@@ -35,10 +35,18 @@ int runtime_container_start(struct runtime_task *t, struct error *err);
 void container_list_gpus(struct runtime_task *t, struct container_order *o);
 void container_list_mounts(struct runtime_task *t, struct container_order *o);
 
-/* Ends the containers of Apptainer below this agent's run_root for which `is_known` says false, and removes this
- * agent's own unfinished pulls, and those of other agents to which nothing has been written for a day. Called when an
- * agent starts. */
-void runtime_apptainer_end_leftovers(const struct agent_config *c,
+/* What there is of Apptainer's containers: a process of one, or a file of an image whose pull has not finished. */
+struct apptainer_leftover {
+    const char *task; /* that it was begun for; NULL: an old file of another agent */
+    pid_t pid;
+    unsigned long long start; /* of the process (common/system/process.h) */
+    const char *unfinished;   /* the file; NULL: it is a process */
+};
+/* Lists the processes of tasks below this agent's run_root, this agent's own unfinished pulls, and those of other
+ * agents to which nothing has been written for a day. On a worker's thread. Everything lives in the arena. */
+size_t runtime_apptainer_list_leftovers(const struct agent_config *c, struct arena *a, struct apptainer_leftover **ret);
+/* Ends or removes what was listed just now, unless `is_known` says true of its task. */
+void runtime_apptainer_end_leftovers(const struct agent_config *c, const struct apptainer_leftover *list, size_t n,
                                      bool (*is_known)(void *ctx, const char *container_id), void *ctx);
 
 /* ---- leftovers --------------------------------------------------------------------------------------------------- */

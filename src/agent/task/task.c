@@ -103,6 +103,8 @@ static void on_timer(void *ctx)
     struct task *t = ctx;
     if (t->sm.state == TASK_RENDEZVOUS)
         task_ask_rendezvous(t);
+    else if (t->sm.state == TASK_STARTING)
+        task_kill_starting(t);
     else if (link_is_up(t->agent->link))
         task_attach(t);
 }
@@ -249,7 +251,7 @@ void task_pause(struct task *t)
 {
     supervisor_free(t->supervisor);
     t->supervisor = NULL;
-    if (t->sm.state != TASK_RENDEZVOUS)
+    if (t->sm.state != TASK_RENDEZVOUS && t->sm.state != TASK_STARTING)
         loop_timer_disarm(t->timer);
 }
 

@@ -45,7 +45,8 @@ void task_end_unstarted(struct task *t, const struct error *err)
 
 static void on_started(struct task *t, const struct error *err)
 {
-    task_release_python(t); /* the supervisor holds it now */
+    task_release_python(t);      /* the supervisor holds it now */
+    loop_timer_disarm(t->timer); /* a kill that waited for the supervisor (task_kill_starting()) */
     if (err) {
         task_end_unstarted(t, err);
         return;
@@ -71,6 +72,8 @@ static void on_files_started(struct task *t, const struct error *err)
 {
     if (err || !t->rt->runtime->ask_start)
         on_started(t, err);
+    else if (t->kill_wanted)
+        task_end_killed(t);
     else
         task_start_container(t, on_started);
 }

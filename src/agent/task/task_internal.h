@@ -49,7 +49,7 @@ struct task {
     struct python_probe *python_probe; /* while the task's Python is searched for */
     struct profile *profile;           /* while the task runs; NULL if it is no trial */
     struct ready_watch *ready_watch;   /* until the task is ready; NULL if its output is not looked at */
-    struct loop_timer *timer;          /* the next attempt to attach, or to ask for the rendezvous information */
+    struct loop_timer *timer; /* the next attempt to attach, to kill while it starts, or to ask for the rendezvous */
     struct http_fetch_handle *fetch;
 
     /* a supervisor exists or has existed: the exit comes from it, and its acknowledgement goes to it */

@@ -11,6 +11,7 @@
 
 #define ATTACH_TRIES 5
 #define ATTACH_WAIT_US 500000
+#define KILL_AGAIN_US 100000
 
 /* The level that the supervisor gives a line is passed on to the master unchanged, so both enums must have the same
  * numbers. */
@@ -102,14 +103,16 @@ void task_adopt_left(struct task *t)
     task_submit(t, t->agent->pool, t->rt->runtime->adopt, on_adopted);
 }
 
-/* A container may take long to start, or hang. Its supervisor may be there already; if not, it hears of the kill as
- * soon as the task is started (task_attach()). */
+/* A container may take long to start, or hang. Its supervisor may be there already; if not, it is looked for again
+ * until the engine has answered. */
 void task_kill_starting(struct task *t)
 {
     struct supervisor *s;
     const struct supervisor_handler none = {0}; /* nothing is heard, as this ends at once */
-    if (supervisor_connect(t->agent->loop, t->rt->dir.supervisor, 0, &none, &s, NULL) < 0)
+    if (supervisor_connect(t->agent->loop, t->rt->dir.supervisor, 0, &none, &s, NULL) < 0) {
+        loop_timer_arm(t->timer, KILL_AGAIN_US);
         return;
+    }
     supervisor_signal(s, SIGKILL);
     supervisor_free(s);
 }

@@ -7,6 +7,7 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/strbuf.h"
+#include "common/task/taskspec.h"
 
 static size_t name_length(const char *entry)
 {
@@ -104,7 +105,7 @@ static void add_machine(struct taskenv *e, char *const *machine, const struct ac
 /* What a task in a container has in place of the machine's variables. */
 static void add_image(struct taskenv *e, const struct taskenv_facts *f)
 {
-    taskenv_set(e, "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+    taskenv_set(e, "PATH", TASKSPEC_DEFAULT_PATH);
     taskenv_set(e, "HOME", f->work_dir);
     for (char *const *item = f->image_env; *item; item++)
         if (strchr(*item, '='))

@@ -43,6 +43,9 @@ enum { TASKSPEC_TOLD_READY = 'R', TASKSPEC_TOLD_NOT_EXECUTED = 'N', TASKSPEC_TOL
  * container knows it (task/inside.h). */
 #define TASKSPEC_OF_IMAGE "${determined:image}"
 
+/* PATH of a task in a container of an image that sets none. */
+#define TASKSPEC_DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
 /* Exit status of determined-task when the supervisor serves, but the task could not be executed: its exit says why. */
 #define TASKSPEC_NOT_EXECUTED 3
 

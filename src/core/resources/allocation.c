@@ -329,8 +329,7 @@ struct allocation *allocation_restore(struct core *c, struct trial *trial, struc
 
 struct container *container_restore(struct core *c, struct allocation *a, const struct container_row *row)
 {
-    a->probed = true;           /* or its task could report a failed probe once more after each restart of the master */
-    a->told_use_unknown = true; /* or its log would say so once more */
+    a->probed = true; /* or its task could report a failed probe once more after each restart of the master */
     return new_container(c, a, row, true);
 }
 

@@ -91,7 +91,7 @@ static void look_at(struct core *c, struct allocation *a)
                  time_text(c, max_us / 2), time_text(c, max_us));
     } else if (idle_us < max_us / 2 && a->row.warned_of_idleness) {
         note_warned(c, a, false);
-        task_log(c, a, false, "the slots of this run are used again");
+        task_log(c, a, false, "the time for which the slots of this run were not used counts anew");
     }
 }
 
@@ -101,8 +101,8 @@ static void tell_problem(struct core *c, struct container *k, const char *proble
         return;
     k->allocation->told_use_unknown = true;
     task_log(c, k->allocation, false,
-             "warning: resources.max_idle_time does not hold for this run: agent %s cannot tell whether its slots are "
-             "used: %s",
+             "warning: resources.max_idle_time does not hold while agent %s cannot tell whether the slots of this run "
+             "are used: %s",
              k->row.agent_id, problem);
 }
 

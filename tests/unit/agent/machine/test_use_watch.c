@@ -25,6 +25,7 @@ struct told {
     char problem[160];
 };
 static struct told first, second; /* of the containers c1 and c2, as the last report had it */
+static bool fell;                 /* a report had less idle time of c1 than the one before */
 static bool (*met)(void);
 
 static int fake_usage(const struct gpu *g, struct gpu_usage *ret, struct error *err)
@@ -52,6 +53,7 @@ static void keep_report(void *ctx, const struct use_watch_report *r, size_t n)
             snprintf(of[i]->problem, sizeof(of[i]->problem), "%s", r[k].problem);
         }
     }
+    fell |= first.told && first.idle_us < first.idle_before_us;
     if (met())
         loop_stop(loop);
 }
@@ -65,7 +67,7 @@ static int set_up(void **state)
     assert_int_equal(pool_new(loop, &o, &pool, NULL), 0);
     for (int i = 0; i < 3; i++)
         busy[i] = 0;
-    lost = cut = false;
+    lost = cut = fell = false;
     first = second = (struct told){0};
     watch = use_watch_new(loop, pool, &maker, proc, keep_report, NULL);
     return 0;
@@ -199,8 +201,10 @@ static void test_use_watch__without_gpus_the_time_of_its_processes_counts(void *
     run_until(second_is_alone); /* nothing is known of c1 before its supervisor is */
     use_watch_set_supervisor(watch, "c1", 50);
     run_until(grows);
-    put_process(70, 1, 100000);
+    put_process(70, 1, 100000); /* no process of the task */
     run_until(grows);
+    run_until(grows); /* the first report may be of before */
+    assert_false(fell);
     put_process(60, 50, 100000);
     run_until(shrinks);
     run_until(grows);
