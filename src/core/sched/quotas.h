@@ -1,8 +1,9 @@
 /* Quotas: how many slots the jobs of a workspace, of a user, or of a user within a workspace may have together
  * (docs/spec/scheduling.md#quotas). Several pools share them.
  *
- * A request that has its slots either counts as its quotas' own or *borrows*. A request that borrows ranks behind all
- * that do not, whatever their priorities are, so that it is stopped first. */
+ * A request that has its slots either counts as its quotas' own or *borrows*. By priority, a request that borrows ranks
+ * behind all that do not, whatever their priorities are, so that it is stopped first. By fair share, what is left after
+ * the quotas' own slots is lent last (shares.h). */
 #ifndef DET_CORE_SCHED_QUOTAS_H
 #define DET_CORE_SCHED_QUOTAS_H
 
