@@ -28,6 +28,8 @@ static void add_up(struct pass *p, struct claim *ret)
 {
     struct sched_request *r;
     int smallest = INT32_MAX;
+    ret->demand = ret->active = ret->held_for_good = ret->largest = 0;
+    ret->fits_now = false;
     RB_FOREACH(r, sched_job_requests, &ret->job->requests) {
         if (!request_counts(p, r))
             continue;
@@ -48,11 +50,11 @@ static bool has_sums(const struct pass *p, const struct sched_job *job)
            (job->waiting_n == 0 || job->shape);
 }
 
-/* Finds the claim of a job. It follows from sums that the job keeps, unless the job's requests differ in size. In that
- * case each of them is looked at. */
-static void claim_of(struct pass *p, struct sched_job *job, struct claim *ret)
+/* Finds what a job wants and holds, and sets no other member of its claim. That follows from sums that the job keeps,
+ * unless the job's requests differ in size. In that case each of them is looked at. */
+static void find_wants(struct pass *p, struct claim *ret)
 {
-    *ret = (struct claim){.job = job, .quotas = job->quotas, .weight = claim_weight(job->weight)};
+    const struct sched_job *job = ret->job;
     if (!has_sums(p, job)) {
         add_up(p, ret);
     } else {
@@ -94,7 +96,8 @@ static struct claims collect_claims(struct pass *p)
                        .smallest = INT_MAX};
     for (struct sched_job *job = TAILQ_FIRST(&s->order.list); job; job = TAILQ_NEXT(job, in_order)) {
         struct claim *claim = &c.item[c.n];
-        claim_of(p, job, claim);
+        *claim = (struct claim){.job = job, .quotas = job->quotas, .weight = claim_weight(job->weight)};
+        find_wants(p, claim);
         bool claims = claim->demand > 0 || claim->active > 0;
         if (job->quotas)
             keep_to_quotas(p, &c, job, claims ? claim->weight : 0);
@@ -289,10 +292,7 @@ static size_t serve_gangs(struct pass *p, const struct claims *c, struct claim *
 
 static void claim_less(struct pass *p, struct claims *c, struct claim *claim)
 {
-    const double own = claim->share[0], lent = claim->share[1];
-    claim_of(p, claim->job, claim);
-    claim->share[0] = own;
-    claim->share[1] = lent;
+    find_wants(p, claim);
     c->is_disordered = c->is_disordered || claim->demand > 0;
 }
 
