@@ -475,7 +475,7 @@ static void serve_requests(const struct plain_snapshot *s, bool zero_slot, struc
 
 #define ALMOST 1e-6
 #define LITTLE 1e-9
-#define LEAST_WEIGHT 1e-3
+#define MOST_WEIGHT 1e6
 
 struct job {
     const char *job_id;
@@ -582,6 +582,13 @@ static void count_no_more(struct shares *f, const struct job *job)
 
 /* ---- what is fair */
 
+/* In thousandths, rounded. */
+static double weight_of(const struct plain_request *r)
+{
+    double weight = (double)(int64_t)((r->weight > MOST_WEIGHT ? MOST_WEIGHT : r->weight) * 1000 + 0.5);
+    return weight < 1 ? 1 : weight;
+}
+
 static struct job *job_of(struct shares *f, const struct plain_request *r)
 {
     for (size_t i = 0; i < f->job_n; i++)
@@ -592,7 +599,7 @@ static struct job *job_of(struct shares *f, const struct plain_request *r)
                                     .max_slots = r->max_slots,
                                     .quota = r->quota,
                                     .quota_n = r->quota_n,
-                                    .weight = r->weight > LEAST_WEIGHT ? r->weight : LEAST_WEIGHT};
+                                    .weight = weight_of(r)};
     return &f->job[f->job_n++];
 }
 
@@ -667,20 +674,34 @@ static bool keeps_to(const struct job *job, size_t quota)
     return false;
 }
 
-/* What a quota, or the pool (-1), still has for shares to grow, for a weight of 1. */
-static double growth_left(const struct shares *f, int quota)
+/* What a quota, or the pool (-1), still has for shares to grow. weight: of all that grow there. */
+static double slots_left(const struct shares *f, int quota, double *weight)
 {
-    double left = quota < 0 ? f->left : f->quota_left[quota], weight = 0;
+    double left = quota < 0 ? f->left : f->quota_left[quota];
+    *weight = 0;
     for (size_t i = 0; i < f->job_n; i++) {
         const struct job *job = &f->job[i];
         if (quota >= 0 && !keeps_to(job, (size_t)quota))
             continue;
-        weight += job->grows ? job->weight : 0;
+        *weight += job->grows ? job->weight : 0;
         left -= job->fixed && !f->lends ? job->held_for_good : job->share[f->lends];
     }
+    return left;
+}
+
+/* The same for a weight of 1. */
+static double growth_left(const struct shares *f, int quota)
+{
+    double weight, left = slots_left(f, quota, &weight);
     if (weight == 0)
         return 1e300;
     return left > 0 ? left / weight : 0;
+}
+
+static bool is_used_up(const struct shares *f, int quota)
+{
+    double weight;
+    return slots_left(f, quota, &weight) < LITTLE;
 }
 
 /* All shares grow until something is used up, or somebody has what he wants; those whom it concerns stop there; and so
@@ -707,9 +728,9 @@ static void grow_shares(struct shares *f)
             f->job[i].share[f->lends] += f->job[i].grows ? f->job[i].weight * most : 0;
         for (size_t i = 0; i < f->job_n; i++) {
             struct job *job = &f->job[i];
-            bool stops = job->share[f->lends] > job->demand - job->before - LITTLE || growth_left(f, -1) < LITTLE;
+            bool stops = job->share[f->lends] > job->demand - job->before - LITTLE || is_used_up(f, -1);
             for (size_t k = 0; k < job->quota_n; k++)
-                stops = stops || growth_left(f, (int)job->quota[k]) < LITTLE;
+                stops = stops || is_used_up(f, (int)job->quota[k]);
             job->stops = job->grows && stops;
             grow = grow || (job->grows && !stops);
         }

@@ -6,7 +6,7 @@
 
 #include "common/base/must.h"
 
-#define LEAST_WEIGHT 1e-3
+#define MOST_WEIGHT 1e6
 #define ALMOST 1e-6 /* a share that is below a whole number by no more than this counts as that number */
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
@@ -95,7 +95,8 @@ static void begin_round(struct claims *c, const struct claims_memory *memory, bo
 
 double claim_weight(double weight)
 {
-    return weight > LEAST_WEIGHT ? weight : LEAST_WEIGHT;
+    double in_thousandths = floor((weight < MOST_WEIGHT ? weight : MOST_WEIGHT) * 1000 + 0.5);
+    return in_thousandths > 1 ? in_thousandths : 1;
 }
 
 enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };

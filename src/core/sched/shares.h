@@ -95,7 +95,8 @@ void claims_keep_to(struct claims *c, struct claims_memory *memory, struct sched
  * hold that are no part of a claim, those of other pools among them, is not shared out. */
 void claims_find_quotas(struct claims *c, struct claims_memory *memory);
 
-/* Returns the weight with which a job counts, which is at least LEAST_WEIGHT. */
+/* Returns the weight with which a job counts: in thousandths, at least 1, and a whole number, so that sums of weights
+ * are exact, however much they differ. */
 double claim_weight(double weight);
 /* Sets order, share, whole and offered. again: it is a further plan of the same pass, in which some jobs want less
  * because there was no place for their gangs. What these leave is offered to other jobs, and does not change the fair
