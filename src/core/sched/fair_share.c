@@ -1,9 +1,10 @@
 /* Scheduling by fair share.
  *
  * Each job is offered as many slots as are its share (shares.h), and brought to that: what it has too much is
- * released, what it lacks is placed as far as it fits. Gangs come first, the largest first, and have room made for
- * them (room.h) as far as they are their job's share without rounding up. What has no place goes to the others: then
- * the pass plans anew. What is beyond the quotas' own slots is shared out last, so that it is what owners get back. */
+ * released, what it lacks is placed as far as it fits. Gangs come first, those to which slots are lent behind the
+ * others, and of each the largest first. They have room made for them (room.h) as far as they are their job's share
+ * without rounding up. What has no place goes to the others: then the pass plans anew. What is beyond the quotas' own
+ * slots is shared out last, so that it is what owners get back. */
 #include "core/sched/reasons.h"
 #include "core/sched/room.h"
 
@@ -50,9 +51,9 @@ static bool has_sums(const struct pass *p, const struct sched_job *job)
            (job->waiting_n == 0 || job->shape);
 }
 
-/* Finds what a job wants and holds, and sets no other member of its claim. That follows from sums that the job keeps,
- * unless the job's requests differ in size. In that case each of them is looked at. */
-static void find_wants(struct pass *p, struct claim *ret)
+/* Finds what a job holds, and what it would want without max_slots. That follows from sums that the job keeps, unless
+ * the job's requests differ in size. In that case each of them is looked at. */
+static void sum_up(struct pass *p, struct claim *ret)
 {
     const struct sched_job *job = ret->job;
     if (!has_sums(p, job)) {
@@ -66,6 +67,13 @@ static void find_wants(struct pass *p, struct claim *ret)
         ret->fits_now = wait && shape_fits_now(job->shape);
         ret->demand = job->active + job->leaving + (wait ? (int)job->waiting_slots : 0);
     }
+}
+
+/* Finds what a job wants and holds, and sets no other member of its claim. */
+static void find_wants(struct pass *p, struct claim *ret)
+{
+    const struct sched_job *job = ret->job;
+    sum_up(p, ret);
     if (job->max_slots >= 0 && ret->demand > job->max_slots)
         ret->demand = job->max_slots - job->max_slots % ret->unit;
 }
@@ -180,11 +188,36 @@ static size_t fit_into_what_leaves(struct pass *p, const struct sched_request *r
     return n;
 }
 
-static size_t make_room(struct pass *p, const struct sched_request *r)
+/* Finds the running requests that a job has beyond what is its own: those that are released first when the job is
+ * offered less. */
+static void find_lent(struct pass *p, const struct claims *c)
+{
+    struct sched_request *r;
+    p->knows_lent = true;
+    for (size_t i = 0; i < c->n; i++) {
+        const struct claim *claim = &c->item[i];
+        int active = claim->active, own = claim_own(claim);
+        if (active <= own)
+            continue;
+        RB_FOREACH(r, sched_job_requests, &claim->job->requests) {
+            if (active <= own)
+                break;
+            if (r->state != SCHED_ALLOCATED || !r->preemptible || !request_counts(p, r))
+                continue;
+            r->lent_in = p->s->pass;
+            active -= r->slots;
+            p->has_lent = true;
+        }
+    }
+}
+
+static size_t make_room(struct pass *p, const struct claims *c, const struct sched_request *r)
 {
     size_t mark = agent_index_mark(&p->s->agents);
     if (shape_set_has(&p->infeasible, r->shape))
         return 0;
+    if (!p->knows_lent)
+        find_lent(p, c);
     if (!p->releasing)
         give_back_what_leaves(p);
     size_t n = room_make(p, r);
@@ -194,13 +227,13 @@ static size_t make_room(struct pass *p, const struct sched_request *r)
         return 0;
     }
     p->releasing = true;
-    p->too_large.n = 0; /* there is more room now, so shapes may fit that were too large before */
+    p->too_large.n = p->infeasible.n = 0; /* there is more room now, so shapes may fit that did not before */
     return n;
 }
 
 /* Keeps places for the gang: places that are free, or that will be free when the requests there have ended. Returns
  * false if there are no such places and room for them cannot be made. */
-static bool serve_gang(struct pass *p, struct sched_request *r, bool may_make_room)
+static bool serve_gang(struct pass *p, const struct claims *c, struct sched_request *r, bool may_make_room)
 {
     if (sched_quotas_exceeded(r->job->quotas, r->slots) || place_at_once(p, r))
         return true;
@@ -212,7 +245,7 @@ static bool serve_gang(struct pass *p, struct sched_request *r, bool may_make_ro
         return true; /* this pass keeps slots for no more gangs */
     size_t n = fit_into_what_leaves(p, r);
     if (n == 0 && may_make_room)
-        n = make_room(p, r);
+        n = make_room(p, c, r);
     if (n > 0) {
         agent_index_take(&p->s->agents, p->s->share, n, &r->needs);
         pass_plan_quotas(p, r);
@@ -224,20 +257,20 @@ static bool serve_gang(struct pass *p, struct sched_request *r, bool may_make_ro
     return n > 0 || shape_fits_now(r->shape);
 }
 
-/* Returns false if some gangs of the job have no place. These requests then do not count any more. */
-static bool place_gangs(struct pass *p, const struct claim *claim)
+/* Serves the gangs of a job: if p->borrowing is set, those to which slots are lent, otherwise the others. Returns false
+ * if some of them have no place. */
+static bool place_gangs(struct pass *p, const struct claims *c, const struct claim *claim)
 {
-    int rest = claim->offered - claim->active;
+    int rest = claim->offered - claim->active, own = claim_own(claim);
     bool ok = true;
     struct sched_request *r;
     RB_FOREACH(r, sched_job_requests, &claim->job->requests) {
         if (r->state != SCHED_PENDING || !request_counts(p, r) || r->slots > rest)
             continue;
         rest -= r->slots;
-        ok = serve_gang(p, r, claim->offered - rest <= claim->whole) && ok;
+        if ((claim->offered - rest > own) == p->borrowing)
+            ok = serve_gang(p, c, r, claim->offered - rest <= claim->whole) && ok;
     }
-    if (!ok)
-        claim->job->no_place_in = p->began;
     return ok;
 }
 
@@ -268,8 +301,14 @@ static int by_size(const void *pa, const void *pb)
     return (*a)->turn < (*b)->turn ? -1 : 1;
 }
 
-/* *ret gets the claims of the jobs whose gangs have found no place. The plan then has to be made again without these
- * gangs. */
+/* Returns whether there is something for place_gangs() to serve. */
+static bool has_turn(const struct pass *p, const struct claim *claim)
+{
+    return p->borrowing ? claim->offered > claim_own(claim) : claim_own(claim) > claim->active;
+}
+
+/* *ret gets the claims of the jobs some of whose gangs have found no place. The plan then has to be made again without
+ * these gangs. */
 static size_t serve_gangs(struct pass *p, const struct claims *c, struct claim ***ret)
 {
     struct claim **lack = arena_array(p->arena, struct claim *, c->has_gangs ? c->n : 0);
@@ -277,23 +316,49 @@ static size_t serve_gangs(struct pass *p, const struct claims *c, struct claim *
     for (size_t i = 0; i < c->n && c->has_gangs; i++) {
         struct claim *claim = &c->item[c->order[i].item];
         claim->turn = (uint32_t)i;
+        claim->lacks_place = claim->lacks_own = false;
         if (claim->largest > 1 && claim->active > claim->offered)
             release_too_much(p, claim);
         else if (claim->largest > 1 && claim->active < claim->offered)
             lack[n++] = claim;
     }
     qsort(lack, n, sizeof(struct claim *), by_size);
+    for (int borrowing = 0; borrowing <= (c->sets != NULL); borrowing++) {
+        p->borrowing = borrowing == 1;
+        for (size_t i = 0; i < n; i++) {
+            if (!has_turn(p, lack[i]) || place_gangs(p, c, lack[i]))
+                continue;
+            lack[i]->lacks_place = true;
+            lack[i]->lacks_own = lack[i]->lacks_own || !p->borrowing;
+        }
+    }
     for (size_t i = 0; i < n; i++)
-        if (!place_gangs(p, lack[i]))
+        if (lack[i]->lacks_place)
             lack[without_place++] = lack[i];
     *ret = lack;
     return without_place;
 }
 
+/* For the rest of the pass, a job wants less some of whose gangs have no place. If these would not be lent, its waiting
+ * requests count only if they fit now. Otherwise they count for what is its own as before, and are lent nothing unless
+ * they fit now: what has no place as a loan must not change what is whose own. */
 static void claim_less(struct pass *p, struct claims *c, struct claim *claim)
 {
-    find_wants(p, claim);
-    c->is_disordered = c->is_disordered || claim->demand > 0;
+    struct sched_job *job = claim->job;
+    if (claim->lacks_own || claim->borrows_less) {
+        job->no_place_in = p->began;
+        find_wants(p, claim);
+        c->keeps_own = false;
+        c->is_disordered = c->is_disordered || claim->demand > 0;
+        return;
+    }
+    struct claim less = *claim;
+    uint64_t before = job->no_place_in;
+    job->no_place_in = p->began;
+    sum_up(p, &less);
+    job->no_place_in = before;
+    job->lends_upto = less.demand > claim_own(claim) ? less.demand : claim_own(claim);
+    claim->borrows_less = true;
 }
 
 static void serve_single(struct pass *p, const struct claims *c)
@@ -331,7 +396,7 @@ static void start_again(struct pass *p, size_t placed_before)
     agent_index_undo(&p->s->agents, p->begun_at);
     pass_forget_quotas(p);
     p->s->pass++; /* what the last plan granted and released carries the old number, and does not count any more */
-    p->releasing = false;
+    p->releasing = p->knows_lent = p->has_lent = false;
     p->kept_n[1] = 0;
     p->unfit.n = p->too_large.n = p->infeasible.n = 0;
     p->ret->allocate_n = placed_before;
@@ -353,6 +418,7 @@ static void pass_by_fair_share(struct pass *p)
         if (n == 0 || plans == SCHED_PLANS_MAX)
             break;
         start_again(p, placed);
+        claims.keeps_own = true;
         for (size_t i = 0; i < n; i++)
             claim_less(p, &claims, without_place[i]);
         claims_offer(&claims, &p->s->claims, true);

@@ -46,7 +46,8 @@ struct quota_claims {
     uint64_t pass; /* the number of that pass */
     /* how many slots these jobs may have together: as the quota's own, and in all; what they have */
     int64_t own, limit, active;
-    int64_t left; /* what the present round may still offer them */
+    int64_t own_offered; /* what the first round has offered them */
+    int64_t left;        /* what the present round may still offer them */
     /* while shares grow: the weights and the number of the jobs whose shares do, and what the others have */
     double weight, taken;
     size_t growing;

@@ -85,7 +85,7 @@ static void begin_round(struct claims *c, const struct claims_memory *memory, bo
     c->lends = lends;
     for (size_t i = 0; i < c->quota_n; i++) {
         struct quota_claims *here = &memory->quota[i].quota->claims;
-        here->left = lends ? here->limit - (here->own - here->left) : here->own;
+        here->left = lends ? here->limit - here->own_offered : here->own;
     }
     for (struct sched_quotas *q = c->sets; q; q = q->claims.next)
         q->claims.room = INT64_MAX;
@@ -101,16 +101,23 @@ double claim_weight(double weight)
 
 enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };
 
-/* How many slots more the claim wants than it was offered before this round. */
-static int wanted(const struct claim *claim)
+/* The most that the claim may be offered until the end of this round. */
+static int most_for(const struct claims *c, const struct claim *claim)
 {
-    return claim->demand - claim->before;
+    bool less = c->lends && claim->borrows_less && claim->job->lends_upto < claim->demand;
+    return less ? claim->job->lends_upto : claim->demand;
+}
+
+/* How many slots more it may be offered than an earlier round has offered it. */
+static int wanted(const struct claims *c, const struct claim *claim)
+{
+    return most_for(c, claim) - claim->own;
 }
 
 /* The bits of positive floats, read as integers, have the same order as the floats. */
-static uint32_t need_of(const struct claim *claim)
+static uint32_t need_of(const struct claims *c, const struct claim *claim)
 {
-    float need = (float)(wanted(claim) / claim->weight);
+    float need = (float)(wanted(c, claim) / claim->weight);
     uint32_t bits;
     memcpy(&bits, &need, sizeof(bits));
     return bits;
@@ -120,7 +127,7 @@ static struct claim_key key_of(const struct claims *c, size_t i)
 {
     const struct claim *claim = &c->item[i];
     return (
-        struct claim_key){.need = need_of(claim), .item = (uint32_t)i, .runs = claim->active > 0 || claim->fits_now};
+        struct claim_key){.need = need_of(c, claim), .item = (uint32_t)i, .runs = claim->active > 0 || claim->fits_now};
 }
 
 /* One round of a radix sort: equal digits keep their order. */
@@ -157,7 +164,7 @@ static void sort_claims(struct claims *c, struct claims_memory *memory)
     struct claim *from = memory->item;
     uint32_t differ = 0;
     for (size_t i = 0; i < c->n; i++) {
-        c->item[i].before = 0;
+        c->item[i].own = 0;
         c->item[i].age = (uint32_t)i;
         key[i] = key_of(c, i);
         differ |= key[i].need ^ key[0].need;
@@ -185,7 +192,7 @@ static struct claim_key *sort_by_need(const struct claims *c, struct claim_key *
     other = by_age == key ? other : key;
     differ = 0;
     for (size_t i = 0; i < n; i++) {
-        by_age[i].need = need_of(&c->item[by_age[i].item]);
+        by_age[i].need = need_of(c, &c->item[by_age[i].item]);
         differ |= by_age[i].need ^ by_age[0].need;
     }
     return sort_keys(by_age, n, differ, other);
@@ -195,7 +202,7 @@ static struct claim_key *sort_by_need(const struct claims *c, struct claim_key *
 static void sort_again(struct claims *c, struct claims_memory *memory)
 {
     for (size_t i = 0; i < c->n; i++) {
-        c->item[i].before = 0;
+        c->item[i].own = 0;
         memory->keys[0][i] = key_of(c, i);
     }
     c->order = sort_by_need(c, memory->keys[0], c->n, memory->keys[1]);
@@ -209,23 +216,34 @@ static bool is_before(const struct claims *c, const struct claim_key *a, const s
 /* Finds the claims of the round that lends, in order: those of jobs that have quotas, and want more than is their
  * quotas' own. Room is made for all that the first round has offered them, although a job's part of its quotas' own
  * slots may be less than a whole request. Those that were offered nothing yet, as a rule most of them, are in order
- * already; the others are sorted, and the two are merged. */
-static void find_borrowers(struct claims *c, struct claims_memory *memory)
+ * already; the others are sorted, and the two are merged. again: it is a further plan, with the same first round. Then
+ * these claims are among those of the last plan, and only those that borrow less now are out of order. */
+static void find_borrowers(struct claims *c, struct claims_memory *memory, bool again)
 {
+    const struct claim_key *from = again ? c->served : c->order;
     struct claim_key *ordered = memory->keys[2], *others = memory->keys[3], *merged = memory->keys[4];
-    size_t ordered_n = 0, others_n = 0, o = 0, n = 0;
-    for (size_t i = 0; i < c->n; i++) {
-        struct claim *claim = &c->item[c->order[i].item];
+    size_t from_n = again ? c->served_n : c->n, ordered_n = 0, others_n = 0, o = 0, n = 0;
+    for (size_t i = 0; i < from_n; i++) {
+        const struct claim_key key = from[i]; /* `from` may be one of the arrays that are written */
+        struct claim *claim = &c->item[key.item];
         if (!claim->quotas)
             continue;
-        claim->whole = claim->offered;
-        if (claim->offered >= claim->demand || c->left <= 0)
-            continue;
-        claim->before = claim->offered;
-        if (claim->before == 0)
-            ordered[ordered_n++] = c->order[i];
+        if (again)
+            claim->offered = claim->own;
         else
-            others[others_n++] = c->order[i];
+            claim->own = claim->offered;
+        claim->whole = claim->own;
+        if (wanted(c, claim) <= 0 || c->left <= 0)
+            continue;
+        if ((again || claim->own == 0) && !claim->borrows_less)
+            ordered[ordered_n++] = key;
+        else
+            others[others_n++] = key;
+    }
+    if (others_n == 0) {
+        c->served = ordered;
+        c->served_n = ordered_n;
+        return;
     }
     others = sort_by_need(c, others, others_n, merged);
     merged = others == merged ? memory->keys[3] : merged;
@@ -401,12 +419,12 @@ static bool fill_shares(struct claims *c, const struct claims_memory *memory, bo
         if (is_fixed(c, claim))
             continue;
         if (g.n > 0)
-            stop_those_without_quota(&g, wanted(claim) / claim->weight);
+            stop_those_without_quota(&g, wanted(c, claim) / claim->weight);
         if (claim->quotas && claim->quotas->claims.full) {
             share = claim->weight * claim->quotas->claims.rate;
         } else {
             share = g.weight > claim->weight ? g.left * claim->weight / g.weight : g.left;
-            share = share < wanted(claim) ? share : wanted(claim);
+            share = share < wanted(c, claim) ? share : wanted(c, claim);
             g.left -= share;
             g.weight -= claim->weight;
             if (claim->quotas)
@@ -447,7 +465,7 @@ static void offer_more(struct claims *c, struct claim *claim, int slots)
 static double share_of(const struct claims *c, const struct claim *claim)
 {
     double share = claim->share[c->lends];
-    return share < wanted(claim) ? share : wanted(claim);
+    return share < wanted(c, claim) ? share : wanted(c, claim);
 }
 
 static int in_whole_requests(const struct claim *claim, double share)
@@ -459,7 +477,7 @@ static void offer_whole_requests(struct claims *c)
 {
     for (size_t i = 0; i < c->n; i++) {
         struct claim *claim = &c->item[i];
-        claim->before = claim->offered = 0;
+        claim->own = claim->offered = 0;
         int offer = claim->whole = in_whole_requests(claim, share_of(c, claim));
         offer = offer > claim->held_for_good ? offer : claim->held_for_good;
         if (offer > 0)
@@ -486,7 +504,8 @@ static void lend_whole_requests(struct claims *c)
  * round. */
 static bool takes_one_more(const struct claims *c, const struct claim *claim)
 {
-    if (claim->offered + claim->unit > claim->demand || (claim->quotas && claim->unit > claim->quotas->claims.room))
+    if (claim->offered + claim->unit > most_for(c, claim) ||
+        (claim->quotas && claim->unit > claim->quotas->claims.room))
         return false;
     int64_t room = room_for(c, claim);
     if (claim->quotas)
@@ -506,7 +525,7 @@ static bool runs_one_more(const struct claim *claim)
  * gang above its share. */
 static bool gets_one_more(const struct claims *c, const struct claim *claim, bool those_that_run, bool beyond)
 {
-    double fair = claim->before + share_of(c, claim);
+    double fair = claim->own + share_of(c, claim);
     if (!beyond)
         return claim->offered + ALMOST < fair && (!those_that_run || runs_one_more(claim));
     return claim->offered + claim->unit - fair + ALMOST < c->largest &&
@@ -567,13 +586,19 @@ static void offer_own(struct claims *c, struct claims_memory *memory, bool again
         more = fill_shares(c, memory, all);
     offer_whole_requests(c);
     offer_the_rest(c, memory);
+    c->left_to_lend = c->left;
+    for (size_t i = 0; i < c->quota_n; i++) {
+        struct quota_claims *here = &memory->quota[i].quota->claims;
+        here->own_offered = here->own - here->left;
+    }
 }
 
 /* What is left is lent. */
 static void offer_on_loan(struct claims *c, struct claims_memory *memory, bool again)
 {
+    c->left = c->left_to_lend;
     begin_round(c, memory, true);
-    find_borrowers(c, memory);
+    find_borrowers(c, memory, again && c->keeps_own);
     if (!again)
         fill_shares(c, memory, false);
     lend_whole_requests(c);
@@ -582,8 +607,10 @@ static void offer_on_loan(struct claims *c, struct claims_memory *memory, bool a
 
 void claims_offer(struct claims *c, struct claims_memory *memory, bool again)
 {
-    c->left = c->capacity;
-    offer_own(c, memory, again);
+    if (!again || !c->keeps_own) {
+        c->left = c->capacity;
+        offer_own(c, memory, again);
+    }
     if (c->sets)
         offer_on_loan(c, memory, again);
 }

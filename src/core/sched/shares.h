@@ -29,12 +29,22 @@ struct claim {
      * quotas' own slots */
     int whole;
     int offered;
-    int before;         /* the part of `offered` that an earlier round has given */
+    int own;            /* if the job has quotas: the part of `offered` that the first round has given */
     uint32_t age;       /* the job's place among all jobs by age */
-    uint32_t turn : 30; /* the job's place in the order; set for jobs with gangs */
+    uint32_t turn : 27; /* the job's place in the order; set for jobs with gangs */
     bool fits_now : 1;  /* one of the job's pending requests fits now */
     bool fixed : 1;     /* the job keeps held_for_good, which is more than its share */
+    /* lacks_place: in this plan, there is no place for some of its gangs. lacks_own: some of these would not be lent.
+     * borrows_less: an earlier plan has found no place for gangs that would be lent. So the job is offered no more than
+     * job->lends_upto when slots are lent */
+    bool lacks_place : 1, lacks_own : 1, borrows_less : 1;
 };
+
+/* Returns how much of what the claim is offered is not lent. */
+static inline int claim_own(const struct claim *claim)
+{
+    return claim->quotas ? claim->own : claim->offered;
+}
 
 struct claim_key {
     uint32_t need;      /* the bits of wanted slots / weight as a float; they sort like that number */
@@ -55,6 +65,10 @@ struct claims {
     bool is_disordered;        /* `order` is to be found anew, because a job that still wants slots wants less */
     struct sched_quotas *sets; /* the quotas of these jobs; NULL: none has any */
     size_t quota_n;            /* how many different quotas are in them */
+    /* keeps_own: a further plan has the same first round, because in the last one only gangs that would be lent had no
+     * place. left_to_lend: the slots that the first round has left */
+    bool keeps_own;
+    int64_t left_to_lend;
     /* the round: the claims that are served in it, in order, and the slots that are left of the pool */
     bool lends, lends_whole; /* lends_whole: whole requests are part of what is lent by share */
     const struct claim_key *served;
