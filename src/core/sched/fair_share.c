@@ -53,7 +53,7 @@ static bool has_sums(const struct pass *p, const struct sched_job *job)
 
 /* Finds what a job holds, and what it would want without max_slots. That follows from sums that the job keeps, unless
  * the job's requests differ in size. In that case each of them is looked at. */
-static void sum_up(struct pass *p, struct claim *ret)
+static inline void sum_up(struct pass *p, struct claim *ret)
 {
     const struct sched_job *job = ret->job;
     if (!has_sums(p, job)) {
@@ -227,7 +227,12 @@ static size_t make_room(struct pass *p, const struct claims *c, const struct sch
         return 0;
     }
     p->releasing = true;
-    p->too_large.n = p->infeasible.n = 0; /* there is more room now, so shapes may fit that did not before */
+    p->too_large.n = 0; /* there is more room now, so shapes may fit that were too large before */
+    for (size_t i = 0; i < p->infeasible.n; i++)
+        if (p->infeasible.key[i].slots < r->slots) {
+            p->infeasible.n = 0; /* requests have been stopped that could not be stopped for these smaller ones */
+            break;
+        }
     return n;
 }
 

@@ -95,8 +95,8 @@ static void begin_round(struct claims *c, const struct claims_memory *memory, bo
 
 double claim_weight(double weight)
 {
-    double in_thousandths = floor((weight < MOST_WEIGHT ? weight : MOST_WEIGHT) * 1000 + 0.5);
-    return in_thousandths > 1 ? in_thousandths : 1;
+    int64_t in_thousandths = (int64_t)((weight < MOST_WEIGHT ? weight : MOST_WEIGHT) * 1000 + 0.5);
+    return in_thousandths > 1 ? (double)in_thousandths : 1;
 }
 
 enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };
