@@ -110,6 +110,7 @@ static struct claims collect_claims(struct pass *p)
         if (job->quotas)
             keep_to_quotas(p, &c, job, claims ? claim->weight : 0);
         c.n += claims;
+        c.unbound_n += claims && !claim->quotas;
         c.weight += claims ? claim->weight : 0;
         c.has_gangs = c.has_gangs || claim->largest > 1;
         c.largest = claim->demand > 0 && claim->largest > c.largest ? claim->largest : c.largest;
@@ -194,8 +195,8 @@ static void find_lent(struct pass *p, const struct claims *c)
 {
     struct sched_request *r;
     p->knows_lent = true;
-    for (size_t i = 0; i < c->n; i++) {
-        const struct claim *claim = &c->item[i];
+    for (size_t i = 0; i < c->holders_n; i++) {
+        const struct claim *claim = &c->item[c->in_play[i]];
         int active = claim->active, own = claim_own(claim);
         if (active <= own)
             continue;
@@ -316,11 +317,10 @@ static bool has_turn(const struct pass *p, const struct claim *claim)
  * these gangs. */
 static size_t serve_gangs(struct pass *p, const struct claims *c, struct claim ***ret)
 {
-    struct claim **lack = arena_array(p->arena, struct claim *, c->has_gangs ? c->n : 0);
+    struct claim **lack = arena_array(p->arena, struct claim *, c->has_gangs ? c->in_play_n : 0);
     size_t n = 0, without_place = 0;
-    for (size_t i = 0; i < c->n && c->has_gangs; i++) {
-        struct claim *claim = &c->item[c->order[i].item];
-        claim->turn = (uint32_t)i;
+    for (size_t i = 0; i < c->in_play_n && c->has_gangs; i++) {
+        struct claim *claim = &c->item[c->in_play[i]];
         claim->lacks_place = claim->lacks_own = false;
         if (claim->largest > 1 && claim->active > claim->offered)
             release_too_much(p, claim);

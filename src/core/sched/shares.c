@@ -20,6 +20,8 @@ void claims_reserve(struct claims_memory *memory, size_t n)
     memory->in_order = must_reallocarray(memory->in_order, memory->cap, sizeof(*memory->in_order));
     for (int i = 0; i < CLAIM_KEYS; i++)
         memory->keys[i] = must_reallocarray(memory->keys[i], memory->cap, sizeof(*memory->keys[i]));
+    memory->in_play = must_reallocarray(memory->in_play, memory->cap, sizeof(*memory->in_play));
+    memory->entitled = must_reallocarray(memory->entitled, memory->cap, sizeof(*memory->entitled));
 }
 
 void claims_release(struct claims_memory *memory)
@@ -28,6 +30,8 @@ void claims_release(struct claims_memory *memory)
     free(memory->in_order);
     for (int i = 0; i < CLAIM_KEYS; i++)
         free(memory->keys[i]);
+    free(memory->in_play);
+    free(memory->entitled);
     free(memory->quota);
 }
 
@@ -87,8 +91,11 @@ static void begin_round(struct claims *c, const struct claims_memory *memory, bo
         struct quota_claims *here = &memory->quota[i].quota->claims;
         here->left = lends ? here->limit - here->own_offered : here->own;
     }
-    for (struct sched_quotas *q = c->sets; q; q = q->claims.next)
+    c->open_sets = 0;
+    for (struct sched_quotas *q = c->sets; q; q = q->claims.next) {
         q->claims.room = INT64_MAX;
+        c->open_sets += q->claims.all > 0;
+    }
 }
 
 /* ---- order ------------------------------------------------------------------------------------------------------- */
@@ -165,7 +172,7 @@ static void sort_claims(struct claims *c, struct claims_memory *memory)
     uint32_t differ = 0;
     for (size_t i = 0; i < c->n; i++) {
         c->item[i].own = 0;
-        c->item[i].age = (uint32_t)i;
+        c->item[i].age = c->item[i].turn = (uint32_t)i;
         key[i] = key_of(c, i);
         differ |= key[i].need ^ key[0].need;
     }
@@ -174,6 +181,7 @@ static void sort_claims(struct claims *c, struct claims_memory *memory)
         return;
     for (size_t i = 0; i < c->n; i++) {
         memory->in_order[i] = from[c->order[i].item];
+        memory->in_order[i].turn = (uint32_t)i;
         c->order[i].item = (uint32_t)i;
     }
     c->item = memory->item = memory->in_order;
@@ -206,11 +214,22 @@ static void sort_again(struct claims *c, struct claims_memory *memory)
         memory->keys[0][i] = key_of(c, i);
     }
     c->order = sort_by_need(c, memory->keys[0], c->n, memory->keys[1]);
+    for (size_t i = 0; i < c->n; i++)
+        c->item[c->order[i].item].turn = (uint32_t)i;
 }
 
 static bool is_before(const struct claims *c, const struct claim_key *a, const struct claim_key *b)
 {
     return a->need != b->need ? a->need < b->need : c->item[a->item].age < c->item[b->item].age;
+}
+
+static void count_none(struct claims *c)
+{
+    for (struct sched_quotas *q = c->sets; q; q = q->claims.next) {
+        q->claims.weight = q->claims.taken = 0;
+        q->claims.growing = 0;
+        q->claims.full = false;
+    }
 }
 
 /* Finds the claims of the round that lends, in order: those of jobs that have quotas, and want more than is their
@@ -223,6 +242,8 @@ static void find_borrowers(struct claims *c, struct claims_memory *memory, bool 
     const struct claim_key *from = again ? c->served : c->order;
     struct claim_key *ordered = memory->keys[2], *others = memory->keys[3], *merged = memory->keys[4];
     size_t from_n = again ? c->served_n : c->n, ordered_n = 0, others_n = 0, o = 0, n = 0;
+    count_none(c);
+    c->lent_weight = 0;
     for (size_t i = 0; i < from_n; i++) {
         const struct claim_key key = from[i]; /* `from` may be one of the arrays that are written */
         struct claim *claim = &c->item[key.item];
@@ -235,6 +256,9 @@ static void find_borrowers(struct claims *c, struct claims_memory *memory, bool 
         claim->whole = claim->own;
         if (wanted(c, claim) <= 0 || c->left <= 0)
             continue;
+        claim->quotas->claims.weight += claim->weight;
+        claim->quotas->claims.growing++;
+        c->lent_weight += claim->weight;
         if ((again || claim->own == 0) && !claim->borrows_less)
             ordered[ordered_n++] = key;
         else
@@ -298,7 +322,7 @@ static bool is_fixed(const struct claims *c, const struct claim *claim)
     return claim->fixed && !c->lends;
 }
 
-/* At first, the shares of all jobs grow. */
+/* At first, the shares of all jobs grow. (In the round that lends, find_borrowers() has counted whose do.) */
 static void count_all(struct claims *c, struct growth *g)
 {
     for (struct sched_quotas *q = c->sets; q; q = q->claims.next) {
@@ -313,11 +337,7 @@ static void count_all(struct claims *c, struct growth *g)
 /* Adds up whose shares grow, and what those hold whose do not because they cannot give it back. */
 static void count_growing(struct claims *c, struct growth *g)
 {
-    for (struct sched_quotas *q = c->sets; q; q = q->claims.next) {
-        q->claims.weight = q->claims.taken = 0;
-        q->claims.growing = 0;
-        q->claims.full = false;
-    }
+    count_none(c);
     for (size_t i = 0; i < c->served_n; i++) {
         const struct claim *claim = &c->item[c->served[i].item];
         struct set_claims *set = claim->quotas ? &claim->quotas->claims : NULL;
@@ -339,7 +359,9 @@ static void count_growing(struct claims *c, struct growth *g)
 static void begin_growth(struct claims *c, const struct claims_memory *memory, struct growth *g, bool all)
 {
     *g = (struct growth){.left = (double)c->left, .heap = memory->quota, .n = c->quota_n, .pass = c->pass};
-    if (all)
+    if (c->lends)
+        g->weight = c->lent_weight;
+    else if (all)
         count_all(c, g);
     else
         count_growing(c, g);
@@ -443,7 +465,7 @@ static bool fill_shares(struct claims *c, const struct claims_memory *memory, bo
 /* ---- offers ------------------------------------------------------------------------------------------------------ */
 
 /* Returns how many slots more the job's quotas, and what is left of the pool, leave to it in this round. */
-static int64_t room_for(const struct claims *c, const struct claim *claim)
+static inline int64_t room_for(const struct claims *c, const struct claim *claim)
 {
     int64_t room = c->left;
     for (size_t i = 0; claim->quotas && i < claim->quotas->n; i++) {
@@ -453,8 +475,10 @@ static int64_t room_for(const struct claims *c, const struct claim *claim)
     return room;
 }
 
-static void offer_more(struct claims *c, struct claim *claim, int slots)
+static inline void offer_more(struct claims *c, struct claim *claim, int slots)
 {
+    if (claim->offered == 0 && claim->active == 0)
+        c->in_play[c->in_play_n++] = (uint32_t)(claim - c->item);
     claim->offered += slots;
     c->left -= slots;
     for (size_t i = 0; claim->quotas && i < claim->quotas->n; i++)
@@ -473,16 +497,40 @@ static int in_whole_requests(const struct claim *claim, double share)
     return (int)((share + ALMOST) / claim->unit) * claim->unit;
 }
 
-static void offer_whole_requests(struct claims *c)
+/* Returns whether anything is offered. */
+static inline bool offer_whole(struct claims *c, struct claim *claim)
 {
-    for (size_t i = 0; i < c->n; i++) {
-        struct claim *claim = &c->item[i];
-        claim->own = claim->offered = 0;
-        int offer = claim->whole = in_whole_requests(claim, share_of(c, claim));
-        offer = offer > claim->held_for_good ? offer : claim->held_for_good;
-        if (offer > 0)
-            offer_more(c, claim, offer);
+    claim->own = claim->offered = 0;
+    int offer = claim->whole = in_whole_requests(claim, share_of(c, claim));
+    offer = offer > claim->held_for_good ? offer : claim->held_for_good;
+    if (offer > 0)
+        offer_more(c, claim, offer);
+    return offer > 0;
+}
+
+static void offer_whole_requests(struct claims *c, struct claims_memory *memory)
+{
+    c->in_play = memory->in_play;
+    c->entitled = memory->entitled;
+    for (size_t i = 0; i < c->n; i++)
+        if (c->item[i].active > 0)
+            c->in_play[c->in_play_n++] = (uint32_t)i;
+    c->holders_n = c->in_play_n;
+    for (size_t i = 0; i < c->n; i++)
+        if (offer_whole(c, &c->item[i]))
+            c->entitled[c->entitled_n++] = (uint32_t)i;
+}
+
+/* Does the same in a further plan, in which no share is larger than in the first one. */
+static void offer_whole_requests_again(struct claims *c)
+{
+    for (size_t i = 0; i < c->in_play_n; i++) {
+        struct claim *claim = &c->item[c->in_play[i]];
+        claim->own = claim->offered = claim->whole = 0;
     }
+    c->in_play_n = c->holders_n;
+    for (size_t i = 0; i < c->entitled_n; i++)
+        offer_whole(c, &c->item[c->entitled[i]]);
 }
 
 /* In a further plan of a pass there may be less left to lend than in the first one, which the shares are from. */
@@ -496,20 +544,23 @@ static void lend_whole_requests(struct claims *c)
         int64_t room = room_for(c, claim);
         whole = whole <= room ? whole : room > 0 ? (int)room / claim->unit * claim->unit : 0;
         claim->whole += whole;
-        offer_more(c, claim, whole);
+        if (whole > 0)
+            offer_more(c, claim, whole);
     }
 }
 
 /* Whether the job can use one request more, and there are slots for it. Once there are not, there are none in this
  * round. */
-static bool takes_one_more(const struct claims *c, const struct claim *claim)
+static inline bool takes_one_more(struct claims *c, const struct claim *claim)
 {
     if (claim->offered + claim->unit > most_for(c, claim) ||
         (claim->quotas && claim->unit > claim->quotas->claims.room))
         return false;
     int64_t room = room_for(c, claim);
-    if (claim->quotas)
+    if (claim->quotas) {
+        c->open_sets -= room < c->smallest && claim->quotas->claims.room >= c->smallest;
         claim->quotas->claims.room = room;
+    }
     return claim->unit <= room;
 }
 
@@ -523,7 +574,7 @@ static bool runs_one_more(const struct claim *claim)
 
 /* Returns whether the claim gets one request more: it lacks a part of one. `beyond`: or it stays less than the largest
  * gang above its share. */
-static bool gets_one_more(const struct claims *c, const struct claim *claim, bool those_that_run, bool beyond)
+static inline bool gets_one_more(const struct claims *c, const struct claim *claim, bool those_that_run, bool beyond)
 {
     double fair = claim->own + share_of(c, claim);
     if (!beyond)
@@ -532,13 +583,19 @@ static bool gets_one_more(const struct claims *c, const struct claim *claim, boo
            (!those_that_run || claim->active > claim->offered);
 }
 
+/* Returns whether there may be claims that can be offered more in this round. */
+static bool is_open(const struct claims *c)
+{
+    return c->open_sets > 0 || (!c->lends && c->unbound_n > 0);
+}
+
 /* Offers one request more to each claim that gets it; `beyond`: as long as it does. *rest gets those claims that may
  * get more in this round. */
 static void offer_one_more(struct claims *c, const struct claim_key *served, size_t *n, struct claim_key *rest,
                            bool those_that_run, bool beyond)
 {
     size_t rest_n = 0;
-    for (size_t i = 0; i < *n && c->left >= c->smallest; i++) {
+    for (size_t i = 0; i < *n && c->left >= c->smallest && is_open(c); i++) {
         if (those_that_run && !served[i].runs) {
             rest[rest_n++] = served[i];
             continue;
@@ -584,9 +641,13 @@ static void offer_own(struct claims *c, struct claims_memory *memory, bool again
     c->served_n = c->n;
     for (bool more = !again, all = true; more; all = false)
         more = fill_shares(c, memory, all);
-    offer_whole_requests(c);
+    if (again)
+        offer_whole_requests_again(c);
+    else
+        offer_whole_requests(c, memory);
     offer_the_rest(c, memory);
     c->left_to_lend = c->left;
+    c->own_n = c->in_play_n;
     for (size_t i = 0; i < c->quota_n; i++) {
         struct quota_claims *here = &memory->quota[i].quota->claims;
         here->own_offered = here->own - here->left;
@@ -597,6 +658,7 @@ static void offer_own(struct claims *c, struct claims_memory *memory, bool again
 static void offer_on_loan(struct claims *c, struct claims_memory *memory, bool again)
 {
     c->left = c->left_to_lend;
+    c->in_play_n = c->own_n;
     begin_round(c, memory, true);
     find_borrowers(c, memory, again && c->keeps_own);
     if (!again)

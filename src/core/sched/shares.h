@@ -31,7 +31,7 @@ struct claim {
     int offered;
     int own;            /* if the job has quotas: the part of `offered` that the first round has given */
     uint32_t age;       /* the job's place among all jobs by age */
-    uint32_t turn : 27; /* the job's place in the order; set for jobs with gangs */
+    uint32_t turn : 27; /* the claim's place in the order */
     bool fits_now : 1;  /* one of the job's pending requests fits now */
     bool fixed : 1;     /* the job keeps held_for_good, which is more than its share */
     /* lacks_place: in this plan, there is no place for some of its gangs. lacks_own: some of these would not be lent.
@@ -69,6 +69,17 @@ struct claims {
      * place. left_to_lend: the slots that the first round has left */
     bool keeps_own;
     int64_t left_to_lend;
+    /* Indexes into `item`: first the holders_n claims that hold slots, then those others that are offered some; own_n:
+     * of these, as many as the first round has offered some. Whoever looks for what is to be done need not look at
+     * other claims. */
+    uint32_t *in_play;
+    size_t in_play_n, own_n, holders_n;
+    /* those that are offered something in the first plan because of their shares; nobody else is in a further one */
+    uint32_t *entitled;
+    size_t entitled_n;
+    size_t open_sets;   /* how many of the sets of quotas may still leave slots to their jobs in this round */
+    size_t unbound_n;   /* how many of the claims have no quotas */
+    double lent_weight; /* of the claims that are served in the round that lends */
     /* the round: the claims that are served in it, in order, and the slots that are left of the pool */
     bool lends, lends_whole; /* lends_whole: whole requests are part of what is lent by share */
     const struct claim_key *served;
@@ -88,6 +99,7 @@ struct claims_memory {
     struct claim *item, *in_order;
     /* 0 and 1: the claims in order; 2 to 4: those that borrow; 5: those that may be offered more in a round */
     struct claim_key *keys[CLAIM_KEYS];
+    uint32_t *in_play, *entitled; /* see struct claims */
     size_t cap;
     struct claim_rate *quota;
     size_t quota_cap;
