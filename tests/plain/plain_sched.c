@@ -501,7 +501,7 @@ struct shares {
     const struct plain_request **order;
     bool *fits_now, *counts, *released, *lent; /* by index of the request */
     struct job *job, *first;                   /* first: as in the first plan */
-    struct job *less; /* those that borrow less, as in the plan in which they lacked a place for it */
+    struct job *less; /* who borrows less, as in the plan in which a place for it was lacking */
     size_t job_n, first_n, less_n;
     int capacity, largest, kept_n;
     bool releasing;

@@ -74,7 +74,8 @@ struct claims {
      * other claims. */
     uint32_t *in_play;
     size_t in_play_n, own_n, holders_n;
-    /* those that are offered something in the first plan because of their shares; nobody else is in a further one */
+    /* the claims that are offered something in the first plan because of their shares; nobody else is in a further one
+     */
     uint32_t *entitled;
     size_t entitled_n;
     size_t open_sets;   /* how many of the sets of quotas may still leave slots to their jobs in this round */
