@@ -561,15 +561,27 @@ static bool has_agent(struct shares *f, const struct plain_request *r)
     return false;
 }
 
+/* Whether the limits would allow it if others gave their slots back. */
+static bool may_be_allowed(const struct shares *f, const struct plain_request *r)
+{
+    for (size_t i = 0; i < r->quota_n; i++) {
+        int limit = f->s->quota[r->quota[i]].limit;
+        if (r->slots > limit || f->books.held[r->quota[i]] > limit)
+            return false;
+    }
+    return true;
+}
+
 static void find_who_counts(struct shares *f)
 {
     struct plain_share *share;
     for (size_t i = 0; i < f->s->request_n; i++) {
         const struct plain_request *r = &f->s->request[i];
         bool can_count = r->slots > 0 && r->slots <= f->capacity;
-        if (r->state == SCHED_PENDING && is_over_limit(&f->books, r))
+        if (r->state == SCHED_PENDING && !may_be_allowed(f, r))
             continue;
-        f->fits_now[i] = r->state == SCHED_PENDING && plain_fit(f->s, f->begun, r, f->a, &share) > 0;
+        f->fits_now[i] = r->state == SCHED_PENDING && !is_over_limit(&f->books, r) &&
+                         plain_fit(f->s, f->begun, r, f->a, &share) > 0;
         if (r->state == SCHED_PENDING)
             f->counts[i] = can_count && (f->fits_now[i] || (r->slots == 1 ? has_agent(f, r) : could_fit(f, r)));
         else
@@ -1033,10 +1045,12 @@ static bool serve_gang(struct shares *f, const struct plain_request *r, bool may
 {
     struct plain_share *share;
     size_t n, leaving = f->ret->release_n;
-    if (is_over_limit(&f->books, r) || place_request(f, r))
+    bool over_limit = is_over_limit(&f->books, r);
+    if (!over_limit && place_request(f, r))
         return true;
     if (r->slots == 1) {
-        grant_request(f, r);
+        if (!over_limit)
+            grant_request(f, r);
         return true;
     }
     for (size_t i = 0; i < f->s->request_n; i++)

@@ -138,9 +138,9 @@ static int random_upto(struct pool *p, int n)
     return (int)rng_int(&p->rng, (uint64_t)n);
 }
 
-static void add_quota(struct pool *p, size_t i, int own)
+static void add_quota(struct pool *p, size_t i, int own, int limit)
 {
-    p->quota[i] = (struct sched_quota){.what = "quota", .own = own, .limit = 1000000};
+    p->quota[i] = (struct sched_quota){.what = "quota", .own = own, .limit = limit};
     p->quotas[i] = (struct sched_quotas){.quota = {&p->quota[i]}, .n = 1};
     sched_quotas_add(&p->quotas[i]);
 }
@@ -150,7 +150,8 @@ static void print_pool(const struct pool *p)
     for (size_t i = 0; i < p->agent_n; i++)
         printf("%s: %d slots, %d free\n", p->agent[i].id, p->agent[i].slots, p->agent[i].empty_slots);
     for (size_t i = 0; i < QUOTAS; i++)
-        printf("quota %zu: %d own, %d held, %d owned\n", i, p->quota[i].own, p->quota[i].held, p->quota[i].owned);
+        printf("quota %zu: %d own, limit %d, %d held, %d owned\n", i, p->quota[i].own, p->quota[i].limit,
+               p->quota[i].held, p->quota[i].owned);
     for (size_t i = 0; i < p->request_n; i++) {
         const struct sched_request *r = &p->request[i];
         if (!r->job)
@@ -251,8 +252,8 @@ static void test_fair_share__owners_do_not_wait_for_borrowers(void **state)
         rng_init(&p->rng, seed);
         int agents = 2 + random_upto(p, 3), slots = 4 << random_upto(p, 2), all = agents * slots;
         int own = random_upto(p, all + 1), other = random_upto(p, all - own + 1);
-        add_quota(p, 0, own);
-        add_quota(p, 1, other);
+        add_quota(p, 0, own, own + random_upto(p, all));
+        add_quota(p, 1, other, all);
         for (int i = 0; i < agents; i++)
             add_agent(p, slots);
         for (size_t i = 0; i < JOBS_MAX; i++) {

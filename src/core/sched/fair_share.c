@@ -173,11 +173,12 @@ static void give_back_what_leaves(struct pass *p)
                          &p->ret->release[i]->needs);
 }
 
-static size_t fit_into_what_leaves(struct pass *p, const struct sched_request *r)
+/* free_too: the gang may have a place in what is free alone. */
+static size_t fit_into_what_leaves(struct pass *p, const struct sched_request *r, bool free_too)
 {
     struct agent_index *agents = &p->s->agents;
     size_t mark = agent_index_mark(agents);
-    if (shape_set_has(&p->too_large, r->shape) || (!p->releasing && leaving_n(p) == 0))
+    if (shape_set_has(&p->too_large, r->shape) || (!p->releasing && leaving_n(p) == 0 && !free_too))
         return 0;
     if (!p->releasing) /* when `releasing` is set, what is on its way out has been given back already */
         give_back_what_leaves(p);
@@ -241,15 +242,17 @@ static size_t make_room(struct pass *p, const struct claims *c, const struct sch
  * false if there are no such places and room for them cannot be made. */
 static bool serve_gang(struct pass *p, const struct claims *c, struct sched_request *r, bool may_make_room)
 {
-    if (sched_quotas_exceeded(r->job->quotas, r->slots) || place_at_once(p, r))
+    bool at_limit = sched_quotas_exceeded(r->job->quotas, r->slots) != NULL;
+    if (!at_limit && place_at_once(p, r))
         return true;
     if (r->slots == 1) {
-        pass_grant(p, r);
+        if (!at_limit)
+            pass_grant(p, r);
         return true;
     }
     if (p->kept_n[1] >= SCHED_KEPT_MAX || leaving_n(p) > SCHED_LEAVING_MAX)
         return true; /* this pass keeps slots for no more gangs */
-    size_t n = fit_into_what_leaves(p, r);
+    size_t n = fit_into_what_leaves(p, r, at_limit);
     if (n == 0 && may_make_room)
         n = make_room(p, c, r);
     if (n > 0) {

@@ -113,6 +113,9 @@ void sched_quotas_remove(struct sched_quotas *q); /* no job may have them any mo
 
 /* Returns the first quota whose limit does not allow so many slots more; NULL: all do, or quotas is NULL. */
 const struct sched_quota *sched_quotas_exceeded(const struct sched_quotas *q, int slots);
+/* Returns whether all limits would allow so many slots if others gave theirs back. A quota that has more than its limit
+ * allows none. */
+bool sched_quotas_may_allow(const struct sched_quotas *q, int slots);
 /* Returns the first quota that would have to borrow for so many slots more. */
 const struct sched_quota *sched_quotas_borrowing(const struct sched_quotas *q, int slots);
 

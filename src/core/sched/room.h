@@ -18,7 +18,8 @@ static inline bool shape_fits_now(const struct sched_shape *shape)
 }
 static inline bool shape_counts(const struct sched_shape *shape)
 {
-    return shape->allowed != NOT_ALLOWED && shape->group->counts;
+    return shape->group->counts &&
+           (shape->allowed != NOT_ALLOWED || sched_quotas_may_allow(shape->key.quotas, shape->key.fit.slots));
 }
 /* Chooses the agents on which the least has to be stopped, releases the requests there, and leaves the gang's shares in
  * s->share. 0: stopping requests does not help. The caller must have given back in the index what is on its way out and
