@@ -580,10 +580,10 @@ static void find_who_counts(struct shares *f)
         bool can_count = r->slots > 0 && r->slots <= f->capacity;
         if (r->state == SCHED_PENDING && !may_be_allowed(f, r))
             continue;
-        f->fits_now[i] = r->state == SCHED_PENDING && !is_over_limit(&f->books, r) &&
-                         plain_fit(f->s, f->begun, r, f->a, &share) > 0;
+        bool has_place = r->state == SCHED_PENDING && plain_fit(f->s, f->begun, r, f->a, &share) > 0;
+        f->fits_now[i] = has_place && !is_over_limit(&f->books, r);
         if (r->state == SCHED_PENDING)
-            f->counts[i] = can_count && (f->fits_now[i] || (r->slots == 1 ? has_agent(f, r) : could_fit(f, r)));
+            f->counts[i] = can_count && (has_place || (r->slots == 1 ? has_agent(f, r) : could_fit(f, r)));
         else
             f->counts[i] = can_count && (r->state == SCHED_ALLOCATED || r->preemptible);
     }
