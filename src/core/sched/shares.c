@@ -6,7 +6,6 @@
 
 #include "common/base/must.h"
 
-#define MOST_WEIGHT 1e6
 #define ALMOST 1e-6 /* a share that is below a whole number by no more than this counts as that number */
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
@@ -99,12 +98,6 @@ static void begin_round(struct claims *c, const struct claims_memory *memory, bo
 }
 
 /* ---- order ------------------------------------------------------------------------------------------------------- */
-
-double claim_weight(double weight)
-{
-    int64_t in_thousandths = (int64_t)((weight < MOST_WEIGHT ? weight : MOST_WEIGHT) * 1000 + 0.5);
-    return in_thousandths > 1 ? (double)in_thousandths : 1;
-}
 
 enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };
 
@@ -477,7 +470,7 @@ static inline int64_t room_for(const struct claims *c, const struct claim *claim
 
 static inline void offer_more(struct claims *c, struct claim *claim, int slots)
 {
-    if (claim->offered == 0 && claim->active == 0)
+    if (c->has_gangs && claim->offered == 0 && claim->active == 0)
         c->in_play[c->in_play_n++] = (uint32_t)(claim - c->item);
     claim->offered += slots;
     c->left -= slots;
@@ -512,6 +505,10 @@ static void offer_whole_requests(struct claims *c, struct claims_memory *memory)
 {
     c->in_play = memory->in_play;
     c->entitled = memory->entitled;
+    for (size_t i = 0; i < c->n && !c->has_gangs; i++)
+        offer_whole(c, &c->item[i]);
+    if (!c->has_gangs)
+        return; /* there is one plan, in which nobody looks for claims by these lists */
     for (size_t i = 0; i < c->n; i++)
         if (c->item[i].active > 0)
             c->in_play[c->in_play_n++] = (uint32_t)i;

@@ -16,6 +16,8 @@
 
 #include "core/sched/sched.h"
 
+#define MOST_WEIGHT 1e6
+
 struct claim {
     struct sched_job *job;
     struct sched_quotas *quotas; /* NULL: the job has none */
@@ -69,9 +71,9 @@ struct claims {
      * place. left_to_lend: the slots that the first round has left */
     bool keeps_own;
     int64_t left_to_lend;
-    /* Indexes into `item`: first the holders_n claims that hold slots, then those others that are offered some; own_n:
-     * of these, as many as the first round has offered some. Whoever looks for what is to be done need not look at
-     * other claims. */
+    /* In pools with gangs: indexes into `item`: first the holders_n claims that hold slots, then those others that are
+     * offered some; own_n: of these, as many as the first round has offered some. Whoever looks for what is to be done
+     * need not look at other claims. */
     uint32_t *in_play;
     size_t in_play_n, own_n, holders_n;
     /* the claims that are offered something in the first plan because of their shares; nobody else is in a further one
@@ -124,7 +126,11 @@ void claims_find_quotas(struct claims *c, struct claims_memory *memory);
 
 /* Returns the weight with which a job counts: in thousandths, at least 1, and a whole number, so that sums of weights
  * are exact, however much they differ. */
-double claim_weight(double weight);
+static inline double claim_weight(double weight)
+{
+    int64_t in_thousandths = (int64_t)((weight < MOST_WEIGHT ? weight : MOST_WEIGHT) * 1000 + 0.5);
+    return in_thousandths > 1 ? (double)in_thousandths : 1;
+}
 /* Sets order, share, whole and offered. again: it is a further plan of the same pass, in which some jobs want less
  * because there was no place for their gangs. What these leave is offered to other jobs, and does not change the fair
  * shares of those. */
