@@ -189,6 +189,33 @@ static void settle(struct pool *p)
     }
 }
 
+/* The second job's request is over the limit as long as the first job has all of it. A limit that is lowered stops
+ * nothing, although a request waits for it. */
+static void test_fair_share__jobs_of_a_quota_share_its_limit(void **state)
+{
+    struct pool *p = *state;
+    add_agent(p, 8);
+    add_quota(p, 0, 0, 4);
+    struct sched_job *first = add_job(p, 1), *second = add_job(p, 1);
+    first->quotas = second->quotas = &p->quotas[0];
+    for (int i = 0; i < 4; i++)
+        add_request(p, first, 1, true);
+    settle(p);
+    assert_int_equal(first->active, 4);
+    p->quota[0].limit = 2;
+    struct sched_job same = *first;
+    sched_job_set(p->sched, first, &same);
+    add_request(p, second, 1, true);
+    settle(p);
+    assert_int_equal(first->active, 4);
+    p->quota[0].limit = 4;
+    same = *first;
+    sched_job_set(p->sched, first, &same);
+    settle(p);
+    assert_int_equal(first->active, 3);
+    assert_int_equal(second->active, 1);
+}
+
 /* Returns whether the request would fit if all that borrow were stopped. */
 static bool would_fit(const struct pool *p, const struct sched_request *r)
 {
@@ -276,6 +303,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_fair_share__a_further_plan_keeps_the_order_of_age),
+        TEST(test_fair_share__jobs_of_a_quota_share_its_limit),
         cmocka_unit_test(test_fair_share__owners_do_not_wait_for_borrowers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
