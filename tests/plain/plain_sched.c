@@ -475,7 +475,7 @@ static void serve_requests(const struct plain_snapshot *s, bool zero_slot, struc
 
 #define ALMOST 1e-6
 #define LITTLE 1e-9
-#define LEAST_WEIGHT 1e-3
+#define MOST_WEIGHT 1e6
 
 struct job {
     const char *job_id;
@@ -485,7 +485,10 @@ struct job {
     double weight, share[2]; /* share: what each of the two rounds gives */
     int max_slots, demand, active, held_for_good, smallest, largest, unit, whole, offered;
     int before; /* the part of `offered` that an earlier round has given */
-    bool fits_now, fixed, takes_part, grows, stops;
+    int own;    /* the part of `offered` that is not lent */
+    bool fits_now, fixed, takes_part, grows, stops, lacks_place, lacks_own;
+    int kept; /* what it would want without those that do not fit now */
+    int most; /* what it may be offered until the end of the round */
 };
 
 struct shares {
@@ -496,11 +499,13 @@ struct shares {
     struct plain_agent *begun; /* as they are, less the needs of what was placed without slots */
     struct plain_agent *agent; /* as they would be */
     const struct plain_request **order;
-    bool *fits_now, *counts, *released; /* by index of the request */
-    struct job *job, *first;            /* first: as in the first plan */
-    size_t job_n, first_n;
+    bool *fits_now, *counts, *released, *lent; /* by index of the request */
+    struct job *job, *first;                   /* first: as in the first plan */
+    struct job *less; /* who borrows less, as in the plan in which a place for it was lacking */
+    size_t job_n, first_n, less_n;
     int capacity, largest, kept_n;
     bool releasing;
+    bool borrowing; /* gangs are served to which slots are lent */
     /* the round, and what is left in it: of the pool, and of the quotas */
     bool lends;
     int left, *quota_left;
@@ -556,17 +561,29 @@ static bool has_agent(struct shares *f, const struct plain_request *r)
     return false;
 }
 
+/* Whether the limits would allow it if others gave their slots back. */
+static bool may_be_allowed(const struct shares *f, const struct plain_request *r)
+{
+    for (size_t i = 0; i < r->quota_n; i++) {
+        int limit = f->s->quota[r->quota[i]].limit;
+        if (r->slots > limit || f->books.held[r->quota[i]] > limit)
+            return false;
+    }
+    return true;
+}
+
 static void find_who_counts(struct shares *f)
 {
     struct plain_share *share;
     for (size_t i = 0; i < f->s->request_n; i++) {
         const struct plain_request *r = &f->s->request[i];
         bool can_count = r->slots > 0 && r->slots <= f->capacity;
-        if (r->state == SCHED_PENDING && is_over_limit(&f->books, r))
+        if (r->state == SCHED_PENDING && !may_be_allowed(f, r))
             continue;
-        f->fits_now[i] = r->state == SCHED_PENDING && plain_fit(f->s, f->begun, r, f->a, &share) > 0;
+        bool has_place = r->state == SCHED_PENDING && plain_fit(f->s, f->begun, r, f->a, &share) > 0;
+        f->fits_now[i] = has_place && !is_over_limit(&f->books, r);
         if (r->state == SCHED_PENDING)
-            f->counts[i] = can_count && (f->fits_now[i] || (r->slots == 1 ? has_agent(f, r) : could_fit(f, r)));
+            f->counts[i] = can_count && (has_place || (r->slots == 1 ? has_agent(f, r) : could_fit(f, r)));
         else
             f->counts[i] = can_count && (r->state == SCHED_ALLOCATED || r->preemptible);
     }
@@ -582,6 +599,13 @@ static void count_no_more(struct shares *f, const struct job *job)
 
 /* ---- what is fair */
 
+/* In thousandths, rounded. */
+static double weight_of(const struct plain_request *r)
+{
+    double weight = (double)(int64_t)((r->weight > MOST_WEIGHT ? MOST_WEIGHT : r->weight) * 1000 + 0.5);
+    return weight < 1 ? 1 : weight;
+}
+
 static struct job *job_of(struct shares *f, const struct plain_request *r)
 {
     for (size_t i = 0; i < f->job_n; i++)
@@ -592,7 +616,7 @@ static struct job *job_of(struct shares *f, const struct plain_request *r)
                                     .max_slots = r->max_slots,
                                     .quota = r->quota,
                                     .quota_n = r->quota_n,
-                                    .weight = r->weight > LEAST_WEIGHT ? r->weight : LEAST_WEIGHT};
+                                    .weight = weight_of(r)};
     return &f->job[f->job_n++];
 }
 
@@ -600,7 +624,7 @@ static struct job *job_of(struct shares *f, const struct plain_request *r)
 static int by_need(const void *pa, const void *pb)
 {
     const struct job *a = pa, *b = pb;
-    COMPARE((float)((a->demand - a->before) / a->weight), (float)((b->demand - b->before) / b->weight));
+    COMPARE((float)((a->most - a->before) / a->weight), (float)((b->most - b->before) / b->weight));
     COMPARE(a->submitted_us, b->submitted_us);
     return strcmp(a->job_id, b->job_id);
 }
@@ -614,6 +638,14 @@ static double share_before(const struct shares *f, const char *job_id, bool lend
     return 0;
 }
 
+static const struct job *who_borrows_less(const struct shares *f, const struct job *job)
+{
+    for (size_t i = 0; i < f->less_n; i++)
+        if (strcmp(f->less[i].job_id, job->job_id) == 0)
+            return &f->less[i];
+    return NULL;
+}
+
 static void find_groups(struct shares *f)
 {
     f->job_n = 0;
@@ -623,6 +655,7 @@ static void find_groups(struct shares *f)
             continue;
         struct job *job = job_of(f, r);
         job->demand += r->slots;
+        job->kept += r->state == SCHED_PENDING && !f->fits_now[number_of(f, r)] ? 0 : r->slots;
         job->active += r->state == SCHED_ALLOCATED ? r->slots : 0;
         job->held_for_good += r->state == SCHED_ALLOCATED && !r->preemptible ? r->slots : 0;
         job->smallest = job->smallest == 0 || r->slots < job->smallest ? r->slots : job->smallest;
@@ -634,6 +667,7 @@ static void find_groups(struct shares *f)
         job->unit = job->smallest == job->largest ? job->smallest : 1;
         if (job->max_slots >= 0 && job->demand > job->max_slots)
             job->demand = job->max_slots / job->unit * job->unit;
+        job->most = job->demand;
         if (job->demand > 0 && job->largest > f->largest)
             f->largest = job->largest;
     }
@@ -667,20 +701,34 @@ static bool keeps_to(const struct job *job, size_t quota)
     return false;
 }
 
-/* What a quota, or the pool (-1), still has for shares to grow, for a weight of 1. */
-static double growth_left(const struct shares *f, int quota)
+/* What a quota, or the pool (-1), still has for shares to grow. weight: of all that grow there. */
+static double slots_left(const struct shares *f, int quota, double *weight)
 {
-    double left = quota < 0 ? f->left : f->quota_left[quota], weight = 0;
+    double left = quota < 0 ? f->left : f->quota_left[quota];
+    *weight = 0;
     for (size_t i = 0; i < f->job_n; i++) {
         const struct job *job = &f->job[i];
         if (quota >= 0 && !keeps_to(job, (size_t)quota))
             continue;
-        weight += job->grows ? job->weight : 0;
+        *weight += job->grows ? job->weight : 0;
         left -= job->fixed && !f->lends ? job->held_for_good : job->share[f->lends];
     }
+    return left;
+}
+
+/* The same for a weight of 1. */
+static double growth_left(const struct shares *f, int quota)
+{
+    double weight, left = slots_left(f, quota, &weight);
     if (weight == 0)
         return 1e300;
     return left > 0 ? left / weight : 0;
+}
+
+static bool is_used_up(const struct shares *f, int quota)
+{
+    double weight;
+    return slots_left(f, quota, &weight) < LITTLE;
 }
 
 /* All shares grow until something is used up, or somebody has what he wants; those whom it concerns stop there; and so
@@ -699,7 +747,7 @@ static void grow_shares(struct shares *f)
             most = growth_left(f, quota) < most ? growth_left(f, quota) : most;
         for (size_t i = 0; i < f->job_n; i++) {
             const struct job *job = &f->job[i];
-            double wanted = (job->demand - job->before - job->share[f->lends]) / job->weight;
+            double wanted = (job->most - job->before - job->share[f->lends]) / job->weight;
             if (job->grows && wanted < most)
                 most = wanted;
         }
@@ -707,9 +755,9 @@ static void grow_shares(struct shares *f)
             f->job[i].share[f->lends] += f->job[i].grows ? f->job[i].weight * most : 0;
         for (size_t i = 0; i < f->job_n; i++) {
             struct job *job = &f->job[i];
-            bool stops = job->share[f->lends] > job->demand - job->before - LITTLE || growth_left(f, -1) < LITTLE;
+            bool stops = job->share[f->lends] > job->most - job->before - LITTLE || is_used_up(f, -1);
             for (size_t k = 0; k < job->quota_n; k++)
-                stops = stops || growth_left(f, (int)job->quota[k]) < LITTLE;
+                stops = stops || is_used_up(f, (int)job->quota[k]);
             job->stops = job->grows && stops;
             grow = grow || (job->grows && !stops);
         }
@@ -760,7 +808,7 @@ static void round_up(struct shares *f, bool those_that_run, bool beyond)
         struct job *job = &f->job[i];
         double fair = job->before + job->share[f->lends];
         bool again = !f->lends || job->takes_part;
-        while (again && is_left_for(f, job, job->unit) && job->offered + job->unit <= job->demand) {
+        while (again && is_left_for(f, job, job->unit) && job->offered + job->unit <= job->most) {
             bool runs = job->active > job->offered || (!beyond && job->offered == 0 && job->fits_now);
             bool may = beyond ? job->offered + job->unit - fair + ALMOST < f->largest : job->offered + ALMOST < fair;
             if (!may || (those_that_run && !runs))
@@ -771,6 +819,14 @@ static void round_up(struct shares *f, bool those_that_run, bool beyond)
     }
 }
 
+/* Who lacked a place for what he would be lent is lent only what he has, and what fits now. */
+static int most_for(const struct shares *f, const struct job *job)
+{
+    const struct job *less = f->lends ? who_borrows_less(f, job) : NULL;
+    int most = !less ? job->demand : job->kept > less->own ? job->kept : less->own;
+    return most < job->demand ? most : job->demand;
+}
+
 /* One round: of what is the quotas' own, and all that jobs without quotas want; or of what is left then, to those who
  * want more than is their quotas' own. What those without a place leave does not change what is fair. */
 static void make_offers_of_round(struct shares *f, bool lends, bool again)
@@ -779,7 +835,8 @@ static void make_offers_of_round(struct shares *f, bool lends, bool again)
     for (size_t i = 0; i < f->job_n; i++) {
         struct job *job = &f->job[i];
         job->before = lends ? job->offered : 0;
-        job->takes_part = !lends || (job->quota_n > 0 && job->demand > job->before);
+        job->most = most_for(f, job);
+        job->takes_part = !lends || (job->quota_n > 0 && job->most > job->before);
     }
     for (size_t i = 0; i < f->s->quota_n; i++) {
         f->quota_left[i] = slots_of_quota(f, i, lends);
@@ -793,7 +850,7 @@ static void make_offers_of_round(struct shares *f, bool lends, bool again)
         ;
     for (size_t i = 0; again && i < f->job_n; i++) {
         struct job *job = &f->job[i];
-        double share = share_before(f, job->job_id, lends), wanted = job->demand - job->before;
+        double share = share_before(f, job->job_id, lends), wanted = job->most - job->before;
         job->share[lends] = share < wanted ? share : wanted;
     }
     for (size_t i = 0; i < f->job_n; i++) {
@@ -817,12 +874,16 @@ static void make_offers(struct shares *f, bool again)
     f->left = f->capacity;
     f->quota_left = arena_array(f->a, int, f->s->quota_n + 1);
     make_offers_of_round(f, false, again);
-    for (size_t i = 0; i < f->job_n; i++)
+    for (size_t i = 0; i < f->job_n; i++) {
+        f->job[i].own = f->job[i].offered;
         if (f->job[i].quota_n > 0)
             f->job[i].whole = f->job[i].offered;
+    }
     make_offers_of_round(f, true, again);
-    for (size_t i = 0; i < f->job_n; i++)
+    for (size_t i = 0; i < f->job_n; i++) {
         f->job[i].before = 0;
+        f->job[i].most = f->job[i].demand;
+    }
     qsort(f->job, f->job_n, sizeof(*f->job), by_need); /* in this order they are served */
     if (again)
         return;
@@ -834,8 +895,9 @@ static void make_offers(struct shares *f, bool again)
 
 static bool may_be_stopped(const struct shares *f, const struct plain_request *victim, const struct plain_request *r)
 {
-    return victim->slots > 0 && victim->slots < r->slots && victim->state == SCHED_ALLOCATED && victim->preemptible &&
-           !f->released[number_of(f, victim)];
+    bool lent = f->lent[number_of(f, victim)], smaller = victim->slots < r->slots;
+    return victim->slots > 0 && victim->state == SCHED_ALLOCATED && victim->preemptible &&
+           !f->released[number_of(f, victim)] && (f->borrowing ? lent && smaller : lent || smaller);
 }
 
 static int room_on(const struct shares *f, const struct plain_request *r, size_t agent)
@@ -847,7 +909,7 @@ static int room_on(const struct shares *f, const struct plain_request *r, size_t
     return room < f->agent[agent].slots ? room : f->agent[agent].slots;
 }
 
-/* Whether it would have the cores and the memory if everything smaller were gone. */
+/* Whether it would have the cores and the memory if everything were gone that may be stopped. */
 static bool has_room_of_needs(const struct shares *f, const struct plain_request *r, size_t agent)
 {
     struct plain_agent *after = arena_dup(f->a, f->agent, f->s->agent_n * sizeof(*after));
@@ -946,13 +1008,15 @@ static size_t room_for(struct shares *f, const struct plain_request *r, struct p
         f->agent = before;
         return 0;
     }
-    for (size_t i = f->s->request_n; i-- > 0;) {
-        const struct plain_request *victim = f->order[i];
-        if (!may_be_stopped(f, victim, r) || !lacks_room(f, ret, n, victim))
-            continue;
-        release_request(f, victim);
-        give_back_share(f->agent, victim->share, victim->share_n);
-    }
+    for (int lent = 1; lent >= 0; lent--)
+        for (size_t i = f->s->request_n; i-- > 0;) {
+            const struct plain_request *victim = f->order[i];
+            if (f->lent[number_of(f, victim)] != (lent == 1) || !may_be_stopped(f, victim, r) ||
+                !lacks_room(f, ret, n, victim))
+                continue;
+            release_request(f, victim);
+            give_back_share(f->agent, victim->share, victim->share_n);
+        }
     f->releasing = true;
     return n;
 }
@@ -981,10 +1045,12 @@ static bool serve_gang(struct shares *f, const struct plain_request *r, bool may
 {
     struct plain_share *share;
     size_t n, leaving = f->ret->release_n;
-    if (is_over_limit(&f->books, r) || place_request(f, r))
+    bool over_limit = is_over_limit(&f->books, r);
+    if (!over_limit && place_request(f, r))
         return true;
     if (r->slots == 1) {
-        grant_request(f, r);
+        if (!over_limit)
+            grant_request(f, r);
         return true;
     }
     for (size_t i = 0; i < f->s->request_n; i++)
@@ -1039,6 +1105,8 @@ static bool place_missing(struct shares *f, const struct job *job, bool gangs)
         if (!belongs_to_job(f, job, r) || r->state != SCHED_PENDING || r->slots > rest)
             continue;
         rest -= r->slots;
+        if (gangs && (job->offered - rest > job->own) != f->borrowing)
+            continue;
         if (gangs)
             ok = serve_gang(f, r, job->offered - rest <= job->whole) && ok;
         else if (!is_over_limit(&f->books, r) && !place_request(f, r))
@@ -1047,20 +1115,50 @@ static bool place_missing(struct shares *f, const struct job *job, bool gangs)
     return ok;
 }
 
-/* The largest first, for they stop smaller ones. False: those for which there is no place count no more. */
+/* What a job has beyond what is its own, of that the oldest requests, is lent to it, or more than it is offered. */
+static void find_lent(struct shares *f)
+{
+    memset(f->lent, 0, f->s->request_n * sizeof(*f->lent));
+    for (size_t i = 0; i < f->job_n; i++) {
+        int active = f->job[i].active;
+        for (size_t k = 0; k < f->s->request_n && active > f->job[i].own; k++) {
+            const struct plain_request *r = f->order[k];
+            if (!belongs_to_job(f, &f->job[i], r) || r->state != SCHED_ALLOCATED || !r->preemptible)
+                continue;
+            f->lent[number_of(f, r)] = true;
+            active -= r->slots;
+        }
+    }
+}
+
+/* What is not lent comes first, then what is; of each the largest first, for they stop smaller ones. False: those for
+ * which there is no place count no more. */
 static bool serve_gangs(struct shares *f)
 {
     bool ok = true;
+    find_lent(f);
     for (size_t i = 0; i < f->job_n; i++)
         if (f->job[i].largest > 1)
             release_too_much(f, &f->job[i]);
-    for (int size = f->largest; size > 1; size--)
-        for (size_t i = 0; i < f->job_n; i++) {
-            if (f->job[i].largest != size || place_missing(f, &f->job[i], true))
-                continue;
-            count_no_more(f, &f->job[i]);
-            ok = false;
-        }
+    for (int borrowing = 0; borrowing <= 1; borrowing++)
+        for (int size = f->largest; size > 1; size--)
+            for (size_t i = 0; i < f->job_n; i++) {
+                f->borrowing = borrowing == 1;
+                if (f->job[i].largest != size || place_missing(f, &f->job[i], true))
+                    continue;
+                f->job[i].lacks_place = true;
+                f->job[i].lacks_own = f->job[i].lacks_own || !f->borrowing;
+            }
+    for (size_t i = 0; i < f->job_n; i++) {
+        const struct job *job = &f->job[i];
+        if (!job->lacks_place)
+            continue;
+        ok = false;
+        if (!job->lacks_own && !who_borrows_less(f, job))
+            f->less[f->less_n++] = *job;
+        else
+            count_no_more(f, job);
+    }
     return ok;
 }
 
@@ -1092,10 +1190,12 @@ static void share_fairly(const struct plain_snapshot *s, struct arena *a, struct
                        .ret = ret,
                        .books = open_books(s, a),
                        .job = arena_array(a, struct job, s->request_n + 1),
+                       .less = arena_array(a, struct job, s->request_n + 1),
                        .order = arena_array(a, const struct plain_request *, s->request_n + 1),
                        .fits_now = arena_array(a, bool, s->request_n + 1),
                        .counts = arena_array(a, bool, s->request_n + 1),
                        .released = arena_array(a, bool, s->request_n + 1),
+                       .lent = arena_array(a, bool, s->request_n + 1),
                        .agent = arena_dup(a, s->agent, s->agent_n * sizeof(*s->agent))};
     for (size_t i = 0; i < s->request_n; i++)
         f.order[i] = &s->request[i];

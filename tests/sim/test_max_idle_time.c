@@ -215,6 +215,27 @@ static void test_max_idle_time__counts_for_each_run(void **state)
     assert_int_equal(sim_experiment_state(sim, x), RUN_COMPLETED);
 }
 
+/* The run reaches its max_time while it is being stopped because its slots were idle. */
+static void test_max_idle_time__is_what_a_trial_ends_for_though_it_takes_too_long_meanwhile(void **state)
+{
+    struct sim *sim = *state;
+    sim_add_agent(sim, "a1", 1);
+    sim_create(sim, &(struct sim_experiment){.slots = 1,
+                                             .steps = 1000,
+                                             .rest_after = 5,
+                                             .max_idle_ms = 10000,
+                                             .max_time_ms = 20000,
+                                             .deaf = true,
+                                             .preemption_timeout_s = 30});
+    sim_run(sim, 15000);
+    assert_true(is_in_logs(sim, "gracefully"));
+    sim_run(sim, 60000);
+    assert_true(is_in_logs(sim, "allocation did not preempt in 30s"));
+    assert_true(is_in_logs(sim, "the trial does not run again: the slots of a run were not used for 10s, which is its "
+                                "resources.max_idle_time"));
+    assert_int_equal(sim_experiment_state(sim, 1), RUN_ERROR);
+}
+
 /* A task without slots has none that it could leave unused. */
 static void test_max_idle_time__ends_commands_and_cancels_generic_tasks(void **state)
 {
@@ -261,6 +282,7 @@ int main(void)
         TEST(test_max_idle_time__does_not_hold_where_use_cannot_be_measured_and_the_log_says_so),
         TEST(test_max_idle_time__believes_only_the_agent_of_the_container),
         TEST(test_max_idle_time__counts_for_each_run),
+        TEST(test_max_idle_time__is_what_a_trial_ends_for_though_it_takes_too_long_meanwhile),
         TEST(test_max_idle_time__ends_commands_and_cancels_generic_tasks),
         TEST(test_max_idle_time__asks_agents_no_more_often_than_it_needs),
     };

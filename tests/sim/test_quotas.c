@@ -193,6 +193,44 @@ static void test_quotas__by_fair_share_those_without_quotas_come_before_borrower
     complete_all(sim, 10);
 }
 
+/* The second trial of `vision` is larger than that of `speech`, and would fit in its place. */
+static void test_quotas__by_fair_share_borrowers_do_not_stop_owners(void **state)
+{
+    struct sim *sim = *state;
+    sim_set_sched(sim, &fair);
+    sim_set_quota(sim, VISION, 0, 0, 8);
+    sim_set_quota(sim, SPEECH, 0, 2, 2);
+    sim_add_agent(sim, "a1", 4);
+    sim_add_agent(sim, "a2", 4);
+    create_some(sim, 1, &(struct sim_experiment){.slots = 2, .steps = 50, .workspace = SPEECH});
+    create_some(sim, 2, &(struct sim_experiment){.slots = 3, .steps = 50, .workspace = VISION});
+    sim_run(sim, 400);
+    assert_int_equal(sim_quota(sim, SPEECH, 0)->held, 2);
+    assert_int_equal(sim_quota(sim, VISION, 0)->held, 3);
+    complete_all(sim, 3);
+    assert_int_equal(sim_trial(sim, 1)->run_id, 1);
+}
+
+/* One slot is free on each agent, and the trials of `vision` are larger than that of `speech`. */
+static void test_quotas__by_fair_share_owners_get_room_from_larger_borrowers(void **state)
+{
+    struct sim *sim = *state;
+    sim_set_sched(sim, &fair);
+    sim_set_quota(sim, VISION, 0, 0, 8);
+    sim_set_quota(sim, SPEECH, 0, 2, 2);
+    sim_add_agent(sim, "a1", 4);
+    sim_add_agent(sim, "a2", 4);
+    create_some(sim, 2, &(struct sim_experiment){.slots = 3, .steps = 50, .workspace = VISION});
+    sim_run(sim, 100);
+    assert_int_equal(sim_quota(sim, VISION, 0)->borrowed, 6);
+    create_some(sim, 1, &(struct sim_experiment){.slots = 2, .steps = 50, .workspace = SPEECH});
+    sim_run(sim, 400);
+    assert_int_equal(sim_quota(sim, SPEECH, 0)->held, 2);
+    assert_int_equal(sim_quota(sim, VISION, 0)->held, 3);
+    complete_all(sim, 3);
+    assert_int_equal(sim_trial(sim, 3)->run_id, 1);
+}
+
 /* What a quota has in another pool is no longer its own here. */
 static void test_quotas__by_fair_share_own_slots_count_over_all_pools(void **state)
 {
@@ -226,6 +264,8 @@ int main(void)
         TEST(test_quotas__by_fair_share_what_was_lent_is_given_back),
         TEST(test_quotas__by_fair_share_room_is_made_for_a_gang_within_its_quota),
         TEST(test_quotas__by_fair_share_those_without_quotas_come_before_borrowers),
+        TEST(test_quotas__by_fair_share_borrowers_do_not_stop_owners),
+        TEST(test_quotas__by_fair_share_owners_get_room_from_larger_borrowers),
         TEST(test_quotas__by_fair_share_own_slots_count_over_all_pools),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

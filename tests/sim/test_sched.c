@@ -185,12 +185,13 @@ static void change_request(struct world *w)
 
 static void change_job(struct world *w)
 {
+    static const double weights[] = {0, 1e-3, 1, 2, 3, 1e6, 1e17};
     struct sched_job *g = &w->job[random_upto(w, JOBS)], to = *g;
     if (once_in(w, 2))
         to.priority = 40 + random_upto(w, 5);
     if (once_in(w, 2))
         to.queue_position = random_upto(w, 20);
-    to.weight = once_in(w, 3) ? random_upto(w, 4) : 1;
+    to.weight = once_in(w, 3) ? weights[random_upto(w, 7)] : 1;
     to.max_slots = once_in(w, 3) ? random_upto(w, 12) : -1;
     sched_job_set(w->sched, g, &to);
 }

@@ -114,8 +114,11 @@ static void look_whether_idle(struct core *c, struct allocation *a)
     allocation_kill(c, a, strbuf_str(&reason));
 }
 
+/* The first limit counts: a run that is being stopped may go over another one while it saves its state. */
 void allocation_stop(struct core *c, struct allocation *a, enum run_limit limit, const char *reason)
 {
+    if (a->row.over_limit != RUN_LIMIT_NONE)
+        return;
     a->row.over_limit = limit;
     record_touch(c, &a->record);
     if (a->task)

@@ -72,7 +72,8 @@ struct agent_index {
     size_t aux_agents; /* the open agents that take containers without slots */
     int64_t capacity;  /* the slots of all agents */
     /* How often anything has changed by which a request might fit after all that may be stopped was gone: what agents
-     * have, which of them take new work, and what is held on them for good. */
+     * have, which of them take new work, and what is held on them for good. So `preemptible` and the blocked agents of
+     * a request must not change while the scheduler knows it. */
     uint64_t changes;
     uint64_t room;  /* bit n is set if an agent has n + 1 empty slots; agents with more than 64 count as having 64 */
     int room_n[64]; /* room_n[n]: the number of agents that have n + 1 empty slots */

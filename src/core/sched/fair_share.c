@@ -1,9 +1,10 @@
 /* Scheduling by fair share.
  *
  * Each job is offered as many slots as are its share (shares.h), and brought to that: what it has too much is
- * released, what it lacks is placed as far as it fits. Gangs come first, the largest first, and have room made for
- * them (room.h) as far as they are their job's share without rounding up. What has no place goes to the others: then
- * the pass plans anew. What is beyond the quotas' own slots is shared out last, so that it is what owners get back. */
+ * released, what it lacks is placed as far as it fits. Gangs come first, those to which slots are lent behind the
+ * others, and of each the largest first. They have room made for them (room.h) as far as they are their job's share
+ * without rounding up. What has no place goes to the others: then the pass plans anew. What is beyond the quotas' own
+ * slots is shared out last, so that it is what owners get back. */
 #include "core/sched/reasons.h"
 #include "core/sched/room.h"
 
@@ -28,6 +29,8 @@ static void add_up(struct pass *p, struct claim *ret)
 {
     struct sched_request *r;
     int smallest = INT32_MAX;
+    ret->demand = ret->active = ret->held_for_good = ret->largest = 0;
+    ret->fits_now = false;
     RB_FOREACH(r, sched_job_requests, &ret->job->requests) {
         if (!request_counts(p, r))
             continue;
@@ -48,11 +51,11 @@ static bool has_sums(const struct pass *p, const struct sched_job *job)
            (job->waiting_n == 0 || job->shape);
 }
 
-/* Finds the claim of a job. It follows from sums that the job keeps, unless the job's requests differ in size. In that
- * case each of them is looked at. */
-static void claim_of(struct pass *p, struct sched_job *job, struct claim *ret)
+/* Finds what a job holds, and what it would want without max_slots. That follows from sums that the job keeps, unless
+ * the job's requests differ in size. In that case each of them is looked at. */
+static inline void sum_up(struct pass *p, struct claim *ret)
 {
-    *ret = (struct claim){.job = job, .quotas = job->quotas, .weight = claim_weight(job->weight)};
+    const struct sched_job *job = ret->job;
     if (!has_sums(p, job)) {
         add_up(p, ret);
     } else {
@@ -64,6 +67,13 @@ static void claim_of(struct pass *p, struct sched_job *job, struct claim *ret)
         ret->fits_now = wait && shape_fits_now(job->shape);
         ret->demand = job->active + job->leaving + (wait ? (int)job->waiting_slots : 0);
     }
+}
+
+/* Finds what a job wants and holds, and sets no other member of its claim. */
+static void find_wants(struct pass *p, struct claim *ret)
+{
+    const struct sched_job *job = ret->job;
+    sum_up(p, ret);
     if (job->max_slots >= 0 && ret->demand > job->max_slots)
         ret->demand = job->max_slots - job->max_slots % ret->unit;
 }
@@ -94,11 +104,13 @@ static struct claims collect_claims(struct pass *p)
                        .smallest = INT_MAX};
     for (struct sched_job *job = TAILQ_FIRST(&s->order.list); job; job = TAILQ_NEXT(job, in_order)) {
         struct claim *claim = &c.item[c.n];
-        claim_of(p, job, claim);
+        *claim = (struct claim){.job = job, .quotas = job->quotas, .weight = claim_weight(job->weight)};
+        find_wants(p, claim);
         bool claims = claim->demand > 0 || claim->active > 0;
         if (job->quotas)
             keep_to_quotas(p, &c, job, claims ? claim->weight : 0);
         c.n += claims;
+        c.unbound_n += claims && !claim->quotas;
         c.weight += claims ? claim->weight : 0;
         c.has_gangs = c.has_gangs || claim->largest > 1;
         c.largest = claim->demand > 0 && claim->largest > c.largest ? claim->largest : c.largest;
@@ -161,11 +173,12 @@ static void give_back_what_leaves(struct pass *p)
                          &p->ret->release[i]->needs);
 }
 
-static size_t fit_into_what_leaves(struct pass *p, const struct sched_request *r)
+/* free_too: the gang may have a place in what is free alone. */
+static size_t fit_into_what_leaves(struct pass *p, const struct sched_request *r, bool free_too)
 {
     struct agent_index *agents = &p->s->agents;
     size_t mark = agent_index_mark(agents);
-    if (shape_set_has(&p->too_large, r->shape) || (!p->releasing && leaving_n(p) == 0))
+    if (shape_set_has(&p->too_large, r->shape) || (!p->releasing && leaving_n(p) == 0 && !free_too))
         return 0;
     if (!p->releasing) /* when `releasing` is set, what is on its way out has been given back already */
         give_back_what_leaves(p);
@@ -177,11 +190,36 @@ static size_t fit_into_what_leaves(struct pass *p, const struct sched_request *r
     return n;
 }
 
-static size_t make_room(struct pass *p, const struct sched_request *r)
+/* Finds the running requests that a job has beyond what is its own: those that are released first when the job is
+ * offered less. */
+static void find_lent(struct pass *p, const struct claims *c)
+{
+    struct sched_request *r;
+    p->knows_lent = true;
+    for (size_t i = 0; i < c->holders_n; i++) {
+        const struct claim *claim = &c->item[c->in_play[i]];
+        int active = claim->active, own = claim_own(claim);
+        if (active <= own)
+            continue;
+        RB_FOREACH(r, sched_job_requests, &claim->job->requests) {
+            if (active <= own)
+                break;
+            if (r->state != SCHED_ALLOCATED || !r->preemptible || !request_counts(p, r))
+                continue;
+            r->lent_in = p->s->pass;
+            active -= r->slots;
+            p->has_lent = true;
+        }
+    }
+}
+
+static size_t make_room(struct pass *p, const struct claims *c, const struct sched_request *r)
 {
     size_t mark = agent_index_mark(&p->s->agents);
     if (shape_set_has(&p->infeasible, r->shape))
         return 0;
+    if (!p->knows_lent)
+        find_lent(p, c);
     if (!p->releasing)
         give_back_what_leaves(p);
     size_t n = room_make(p, r);
@@ -192,24 +230,31 @@ static size_t make_room(struct pass *p, const struct sched_request *r)
     }
     p->releasing = true;
     p->too_large.n = 0; /* there is more room now, so shapes may fit that were too large before */
+    for (size_t i = 0; i < p->infeasible.n; i++)
+        if (p->infeasible.key[i].slots < r->slots) {
+            p->infeasible.n = 0; /* requests have been stopped that could not be stopped for these smaller ones */
+            break;
+        }
     return n;
 }
 
 /* Keeps places for the gang: places that are free, or that will be free when the requests there have ended. Returns
  * false if there are no such places and room for them cannot be made. */
-static bool serve_gang(struct pass *p, struct sched_request *r, bool may_make_room)
+static bool serve_gang(struct pass *p, const struct claims *c, struct sched_request *r, bool may_make_room)
 {
-    if (sched_quotas_exceeded(r->job->quotas, r->slots) || place_at_once(p, r))
+    bool at_limit = sched_quotas_exceeded(r->job->quotas, r->slots) != NULL;
+    if (!at_limit && place_at_once(p, r))
         return true;
     if (r->slots == 1) {
-        pass_grant(p, r);
+        if (!at_limit)
+            pass_grant(p, r);
         return true;
     }
     if (p->kept_n[1] >= SCHED_KEPT_MAX || leaving_n(p) > SCHED_LEAVING_MAX)
         return true; /* this pass keeps slots for no more gangs */
-    size_t n = fit_into_what_leaves(p, r);
+    size_t n = fit_into_what_leaves(p, r, at_limit);
     if (n == 0 && may_make_room)
-        n = make_room(p, r);
+        n = make_room(p, c, r);
     if (n > 0) {
         agent_index_take(&p->s->agents, p->s->share, n, &r->needs);
         pass_plan_quotas(p, r);
@@ -221,20 +266,20 @@ static bool serve_gang(struct pass *p, struct sched_request *r, bool may_make_ro
     return n > 0 || shape_fits_now(r->shape);
 }
 
-/* Returns false if some gangs of the job have no place. These requests then do not count any more. */
-static bool place_gangs(struct pass *p, const struct claim *claim)
+/* Serves the gangs of a job: if p->borrowing is set, those to which slots are lent, otherwise the others. Returns false
+ * if some of them have no place. */
+static bool place_gangs(struct pass *p, const struct claims *c, const struct claim *claim)
 {
-    int rest = claim->offered - claim->active;
+    int rest = claim->offered - claim->active, own = claim_own(claim);
     bool ok = true;
     struct sched_request *r;
     RB_FOREACH(r, sched_job_requests, &claim->job->requests) {
         if (r->state != SCHED_PENDING || !request_counts(p, r) || r->slots > rest)
             continue;
         rest -= r->slots;
-        ok = serve_gang(p, r, claim->offered - rest <= claim->whole) && ok;
+        if ((claim->offered - rest > own) == p->borrowing)
+            ok = serve_gang(p, c, r, claim->offered - rest <= claim->whole) && ok;
     }
-    if (!ok)
-        claim->job->no_place_in = p->began;
     return ok;
 }
 
@@ -265,35 +310,63 @@ static int by_size(const void *pa, const void *pb)
     return (*a)->turn < (*b)->turn ? -1 : 1;
 }
 
-/* *ret gets the claims of the jobs whose gangs have found no place. The plan then has to be made again without these
- * gangs. */
+/* Returns whether there is something for place_gangs() to serve. */
+static bool has_turn(const struct pass *p, const struct claim *claim)
+{
+    return p->borrowing ? claim->offered > claim_own(claim) : claim_own(claim) > claim->active;
+}
+
+/* *ret gets the claims of the jobs some of whose gangs have found no place. The plan then has to be made again without
+ * these gangs. */
 static size_t serve_gangs(struct pass *p, const struct claims *c, struct claim ***ret)
 {
-    struct claim **lack = arena_array(p->arena, struct claim *, c->has_gangs ? c->n : 0);
+    struct claim **lack = arena_array(p->arena, struct claim *, c->has_gangs ? c->in_play_n : 0);
     size_t n = 0, without_place = 0;
-    for (size_t i = 0; i < c->n && c->has_gangs; i++) {
-        struct claim *claim = &c->item[c->order[i].item];
-        claim->turn = (uint32_t)i;
+    for (size_t i = 0; i < c->in_play_n && c->has_gangs; i++) {
+        struct claim *claim = &c->item[c->in_play[i]];
+        claim->lacks_place = claim->lacks_own = false;
         if (claim->largest > 1 && claim->active > claim->offered)
             release_too_much(p, claim);
         else if (claim->largest > 1 && claim->active < claim->offered)
             lack[n++] = claim;
     }
     qsort(lack, n, sizeof(struct claim *), by_size);
+    for (int borrowing = 0; borrowing <= (c->sets != NULL); borrowing++) {
+        p->borrowing = borrowing == 1;
+        for (size_t i = 0; i < n; i++) {
+            if (!has_turn(p, lack[i]) || place_gangs(p, c, lack[i]))
+                continue;
+            lack[i]->lacks_place = true;
+            lack[i]->lacks_own = lack[i]->lacks_own || !p->borrowing;
+        }
+    }
     for (size_t i = 0; i < n; i++)
-        if (!place_gangs(p, lack[i]))
+        if (lack[i]->lacks_place)
             lack[without_place++] = lack[i];
     *ret = lack;
     return without_place;
 }
 
+/* For the rest of the pass, a job wants less some of whose gangs have no place. If these would not be lent, its waiting
+ * requests count only if they fit now. Otherwise they count for what is its own as before, and are lent nothing unless
+ * they fit now: what has no place as a loan must not change what is whose own. */
 static void claim_less(struct pass *p, struct claims *c, struct claim *claim)
 {
-    const double own = claim->share[0], lent = claim->share[1];
-    claim_of(p, claim->job, claim);
-    claim->share[0] = own;
-    claim->share[1] = lent;
-    c->is_disordered = c->is_disordered || claim->demand > 0;
+    struct sched_job *job = claim->job;
+    if (claim->lacks_own || claim->borrows_less) {
+        job->no_place_in = p->began;
+        find_wants(p, claim);
+        c->keeps_own = false;
+        c->is_disordered = c->is_disordered || claim->demand > 0;
+        return;
+    }
+    struct claim less = *claim;
+    uint64_t before = job->no_place_in;
+    job->no_place_in = p->began;
+    sum_up(p, &less);
+    job->no_place_in = before;
+    job->lends_upto = less.demand > claim_own(claim) ? less.demand : claim_own(claim);
+    claim->borrows_less = true;
 }
 
 static void serve_single(struct pass *p, const struct claims *c)
@@ -331,7 +404,7 @@ static void start_again(struct pass *p, size_t placed_before)
     agent_index_undo(&p->s->agents, p->begun_at);
     pass_forget_quotas(p);
     p->s->pass++; /* what the last plan granted and released carries the old number, and does not count any more */
-    p->releasing = false;
+    p->releasing = p->knows_lent = p->has_lent = false;
     p->kept_n[1] = 0;
     p->unfit.n = p->too_large.n = p->infeasible.n = 0;
     p->ret->allocate_n = placed_before;
@@ -353,6 +426,7 @@ static void pass_by_fair_share(struct pass *p)
         if (n == 0 || plans == SCHED_PLANS_MAX)
             break;
         start_again(p, placed);
+        claims.keeps_own = true;
         for (size_t i = 0; i < n; i++)
             claim_less(p, &claims, without_place[i]);
         claims_offer(&claims, &p->s->claims, true);

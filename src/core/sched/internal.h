@@ -62,7 +62,7 @@ struct pass {
     struct arena *arena;
     struct sched_decision *ret;
     size_t allocate_cap, unplaced_cap, release_cap;
-    bool borrowing;   /* requests are served that would borrow */
+    bool borrowing;   /* requests are served that would borrow; with fair share: gangs to which slots are lent */
     bool backfilling; /* a more important request waits */
     bool releasing;   /* room is being made for the request that waits, which may need the slots that are free now */
     /* unfit: shapes that do not fit now. infeasible: shapes that would not fit whatever is stopped. too_large:
@@ -89,6 +89,9 @@ struct pass {
     /* With fair share: a mark of the agents' index. Before it, what requests without slots take of cores and memory in
      * this pass was taken. */
     size_t begun_at;
+    /* With fair share: whether it is known which of the running requests are lent (sched_request.lent_in), and whether
+     * any is. */
+    bool knows_lent, has_lent;
     /* the number of the pass at its beginning; with fair share each further plan of the pass gets the next number */
     uint64_t began;
 };

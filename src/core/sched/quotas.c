@@ -43,6 +43,14 @@ const struct sched_quota *sched_quotas_exceeded(const struct sched_quotas *q, in
     return NULL;
 }
 
+bool sched_quotas_may_allow(const struct sched_quotas *q, int slots)
+{
+    for (size_t i = 0; q && i < q->n; i++)
+        if (slots > q->quota[i]->limit || q->quota[i]->held > q->quota[i]->limit)
+            return false;
+    return true;
+}
+
 const struct sched_quota *sched_quotas_borrowing(const struct sched_quotas *q, int slots)
 {
     for (size_t i = 0; q && i < q->n; i++)

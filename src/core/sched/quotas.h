@@ -1,8 +1,9 @@
 /* Quotas: how many slots the jobs of a workspace, of a user, or of a user within a workspace may have together
  * (docs/spec/scheduling.md#quotas). Several pools share them.
  *
- * A request that has its slots either counts as its quotas' own or *borrows*. A request that borrows ranks behind all
- * that do not, whatever their priorities are, so that it is stopped first. */
+ * A request that has its slots either counts as its quotas' own or *borrows*. By priority, a request that borrows ranks
+ * behind all that do not, whatever their priorities are, so that it is stopped first. By fair share, what is left after
+ * the quotas' own slots is lent last (shares.h). */
 #ifndef DET_CORE_SCHED_QUOTAS_H
 #define DET_CORE_SCHED_QUOTAS_H
 
@@ -45,7 +46,8 @@ struct quota_claims {
     uint64_t pass; /* the number of that pass */
     /* how many slots these jobs may have together: as the quota's own, and in all; what they have */
     int64_t own, limit, active;
-    int64_t left; /* what the present round may still offer them */
+    int64_t own_offered; /* what the first round has offered them */
+    int64_t left;        /* what the present round may still offer them */
     /* while shares grow: the weights and the number of the jobs whose shares do, and what the others have */
     double weight, taken;
     size_t growing;
@@ -111,6 +113,9 @@ void sched_quotas_remove(struct sched_quotas *q); /* no job may have them any mo
 
 /* Returns the first quota whose limit does not allow so many slots more; NULL: all do, or quotas is NULL. */
 const struct sched_quota *sched_quotas_exceeded(const struct sched_quotas *q, int slots);
+/* Returns whether all limits would allow so many slots if others gave theirs back. A quota that has more than its limit
+ * allows none. */
+bool sched_quotas_may_allow(const struct sched_quotas *q, int slots);
 /* Returns the first quota that would have to borrow for so many slots more. */
 const struct sched_quota *sched_quotas_borrowing(const struct sched_quotas *q, int slots);
 

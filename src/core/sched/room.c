@@ -104,13 +104,19 @@ struct candidate {
     uint64_t distance;
 };
 
-static bool may_be_stopped(const struct pass *p, const struct sched_request *victim, const struct sched_request *r)
+static bool is_lent(const struct pass *p, const struct sched_request *victim)
 {
-    return victim->slots < r->slots && victim->released_in != p->s->pass;
+    return victim->lent_in == p->s->pass;
 }
 
-/* Sets agent->room, and agent->room_needs, to what would be free on the agent if smaller requests there were stopped
- * for r. */
+static bool may_be_stopped(const struct pass *p, const struct sched_request *victim, const struct sched_request *r)
+{
+    bool lent = is_lent(p, victim), smaller = victim->slots < r->slots;
+    return victim->released_in != p->s->pass && (p->borrowing ? lent && smaller : lent || smaller);
+}
+
+/* Sets agent->room, and agent->room_needs, to what would be free on the agent if all that may be were stopped there for
+ * r. */
 static void count_what_could_be_stopped(struct pass *p, const struct sched_request *r)
 {
     struct sched *s = p->s;
@@ -215,6 +221,17 @@ static bool stopping_helps(const struct sched *s, const struct sched_request *vi
     return false;
 }
 
+/* Returns whether something is still to be stopped on one of the chosen agents. */
+static bool lacks_room(const struct sched *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct sched_agent *agent = s->share[i].agent;
+        if (agent->empty_slots < agent->room || !needs_fit(&agent->room_needs, &agent->left))
+            return true;
+    }
+    return false;
+}
+
 static void stop_request(struct pass *p, struct sched_request *victim)
 {
     struct sched_job *job = victim->job;
@@ -238,8 +255,9 @@ size_t room_make(struct pass *p, const struct sched_request *r)
         s->share[i].agent->room = s->share[i].slots;
         s->share[i].agent->room_needs = r->needs;
     }
-    RB_FOREACH_REVERSE(victim, sched_requests, &s->with_slots[0].running)
-        if (may_be_stopped(p, victim, r) && stopping_helps(s, victim))
-            stop_request(p, victim);
+    for (int lent = p->has_lent; lent >= 0 && lacks_room(s, n); lent--)
+        RB_FOREACH_REVERSE(victim, sched_requests, &s->with_slots[0].running)
+            if (is_lent(p, victim) == (lent == 1) && may_be_stopped(p, victim, r) && stopping_helps(s, victim))
+                stop_request(p, victim);
     return n;
 }

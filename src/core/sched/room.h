@@ -1,7 +1,8 @@
 /* By fair share: makes room for a gang. A gang may have been granted its slots while the free slots lie on so many
  * agents that the gang fits nowhere. Then smaller requests are stopped where the gang could run. These have been
- * granted their slots as well, and start again where slots are free. Smaller requests never stop larger ones, so that
- * this comes to an end. */
+ * granted their slots as well, and start again where slots are free. What is lent is stopped first, whatever its size.
+ * Gangs to which slots are lent never stop what is not lent; apart from that, smaller requests never stop larger ones.
+ * So this comes to an end. */
 #ifndef DET_CORE_SCHED_ROOM_H
 #define DET_CORE_SCHED_ROOM_H
 
@@ -17,11 +18,12 @@ static inline bool shape_fits_now(const struct sched_shape *shape)
 }
 static inline bool shape_counts(const struct sched_shape *shape)
 {
-    return shape->allowed != NOT_ALLOWED && shape->group->counts;
+    return shape->group->counts &&
+           (shape->allowed != NOT_ALLOWED || sched_quotas_may_allow(shape->key.quotas, shape->key.fit.slots));
 }
 /* Chooses the agents on which the least has to be stopped, releases the requests there, and leaves the gang's shares in
  * s->share. 0: stopping requests does not help. The caller must have given back in the index what is on its way out and
- * what was released in this pass. */
+ * what was released in this pass, and must have found which requests are lent. */
 size_t room_make(struct pass *p, const struct sched_request *r);
 
 #endif

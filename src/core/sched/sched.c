@@ -219,7 +219,7 @@ static void add_request(struct sched *s, struct sched_request *r, enum sched_sta
     r->shape = NULL;
     r->share = NULL;
     r->share_n = 0;
-    r->released_in = r->granted_in = 0;
+    r->released_in = r->granted_in = r->lent_in = 0;
     r->backfilled = false;
     set_priority(s, r, aged);
     if (job->request_n++ == 0) {

@@ -97,6 +97,7 @@ struct sched_job {
     /* the slots that the pass with the number stopped_in took from the job for gangs of others */
     int stopped;
     uint64_t stopped_in, no_place_in; /* no_place_in: the number of the pass that found no place for the job's gangs */
+    int lends_upto;                   /* see claim.borrows_less */
     bool by_age;
     size_t subtree_n;
     int64_t subtree_waiting;
@@ -138,8 +139,11 @@ struct sched_request {
     struct sched_share *share; /* what the request holds on each agent */
     size_t share_n;
     uint64_t released_in; /* number of the pass that last wanted it released */
-    uint64_t granted_in;  /* number of the pass that last granted it slots without finding agents for them */
-    int64_t promote_us;   /* the time at which aging gives it the next better priority; 0: never */
+    /* With fair share: number of the pass that last found that its slots are lent to the job, or more than it is
+     * offered */
+    uint64_t lent_in;
+    uint64_t granted_in; /* number of the pass that last granted it slots without finding agents for them */
+    int64_t promote_us;  /* the time at which aging gives it the next better priority; 0: never */
     RB_ENTRY(sched_request) in_job, in_promotions, in_borrowers;
     TAILQ_ENTRY(sched_request) in_releasing;
 };

@@ -6,7 +6,6 @@
 
 #include "common/base/must.h"
 
-#define LEAST_WEIGHT 1e-3
 #define ALMOST 1e-6 /* a share that is below a whole number by no more than this counts as that number */
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
@@ -20,6 +19,8 @@ void claims_reserve(struct claims_memory *memory, size_t n)
     memory->in_order = must_reallocarray(memory->in_order, memory->cap, sizeof(*memory->in_order));
     for (int i = 0; i < CLAIM_KEYS; i++)
         memory->keys[i] = must_reallocarray(memory->keys[i], memory->cap, sizeof(*memory->keys[i]));
+    memory->in_play = must_reallocarray(memory->in_play, memory->cap, sizeof(*memory->in_play));
+    memory->entitled = must_reallocarray(memory->entitled, memory->cap, sizeof(*memory->entitled));
 }
 
 void claims_release(struct claims_memory *memory)
@@ -28,6 +29,8 @@ void claims_release(struct claims_memory *memory)
     free(memory->in_order);
     for (int i = 0; i < CLAIM_KEYS; i++)
         free(memory->keys[i]);
+    free(memory->in_play);
+    free(memory->entitled);
     free(memory->quota);
 }
 
@@ -85,31 +88,36 @@ static void begin_round(struct claims *c, const struct claims_memory *memory, bo
     c->lends = lends;
     for (size_t i = 0; i < c->quota_n; i++) {
         struct quota_claims *here = &memory->quota[i].quota->claims;
-        here->left = lends ? here->limit - (here->own - here->left) : here->own;
+        here->left = lends ? here->limit - here->own_offered : here->own;
     }
-    for (struct sched_quotas *q = c->sets; q; q = q->claims.next)
+    c->open_sets = 0;
+    for (struct sched_quotas *q = c->sets; q; q = q->claims.next) {
         q->claims.room = INT64_MAX;
+        c->open_sets += q->claims.all > 0;
+    }
 }
 
 /* ---- order ------------------------------------------------------------------------------------------------------- */
 
-double claim_weight(double weight)
-{
-    return weight > LEAST_WEIGHT ? weight : LEAST_WEIGHT;
-}
-
 enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };
 
-/* How many slots more the claim wants than it was offered before this round. */
-static int wanted(const struct claim *claim)
+/* The most that the claim may be offered until the end of this round. */
+static int most_for(const struct claims *c, const struct claim *claim)
 {
-    return claim->demand - claim->before;
+    bool less = c->lends && claim->borrows_less && claim->job->lends_upto < claim->demand;
+    return less ? claim->job->lends_upto : claim->demand;
+}
+
+/* How many slots more it may be offered than an earlier round has offered it. */
+static int wanted(const struct claims *c, const struct claim *claim)
+{
+    return most_for(c, claim) - claim->own;
 }
 
 /* The bits of positive floats, read as integers, have the same order as the floats. */
-static uint32_t need_of(const struct claim *claim)
+static uint32_t need_of(const struct claims *c, const struct claim *claim)
 {
-    float need = (float)(wanted(claim) / claim->weight);
+    float need = (float)(wanted(c, claim) / claim->weight);
     uint32_t bits;
     memcpy(&bits, &need, sizeof(bits));
     return bits;
@@ -119,7 +127,7 @@ static struct claim_key key_of(const struct claims *c, size_t i)
 {
     const struct claim *claim = &c->item[i];
     return (
-        struct claim_key){.need = need_of(claim), .item = (uint32_t)i, .runs = claim->active > 0 || claim->fits_now};
+        struct claim_key){.need = need_of(c, claim), .item = (uint32_t)i, .runs = claim->active > 0 || claim->fits_now};
 }
 
 /* One round of a radix sort: equal digits keep their order. */
@@ -156,8 +164,8 @@ static void sort_claims(struct claims *c, struct claims_memory *memory)
     struct claim *from = memory->item;
     uint32_t differ = 0;
     for (size_t i = 0; i < c->n; i++) {
-        c->item[i].before = 0;
-        c->item[i].age = (uint32_t)i;
+        c->item[i].own = 0;
+        c->item[i].age = c->item[i].turn = (uint32_t)i;
         key[i] = key_of(c, i);
         differ |= key[i].need ^ key[0].need;
     }
@@ -166,6 +174,7 @@ static void sort_claims(struct claims *c, struct claims_memory *memory)
         return;
     for (size_t i = 0; i < c->n; i++) {
         memory->in_order[i] = from[c->order[i].item];
+        memory->in_order[i].turn = (uint32_t)i;
         c->order[i].item = (uint32_t)i;
     }
     c->item = memory->item = memory->in_order;
@@ -184,7 +193,7 @@ static struct claim_key *sort_by_need(const struct claims *c, struct claim_key *
     other = by_age == key ? other : key;
     differ = 0;
     for (size_t i = 0; i < n; i++) {
-        by_age[i].need = need_of(&c->item[by_age[i].item]);
+        by_age[i].need = need_of(c, &c->item[by_age[i].item]);
         differ |= by_age[i].need ^ by_age[0].need;
     }
     return sort_keys(by_age, n, differ, other);
@@ -194,10 +203,12 @@ static struct claim_key *sort_by_need(const struct claims *c, struct claim_key *
 static void sort_again(struct claims *c, struct claims_memory *memory)
 {
     for (size_t i = 0; i < c->n; i++) {
-        c->item[i].before = 0;
+        c->item[i].own = 0;
         memory->keys[0][i] = key_of(c, i);
     }
     c->order = sort_by_need(c, memory->keys[0], c->n, memory->keys[1]);
+    for (size_t i = 0; i < c->n; i++)
+        c->item[c->order[i].item].turn = (uint32_t)i;
 }
 
 static bool is_before(const struct claims *c, const struct claim_key *a, const struct claim_key *b)
@@ -205,26 +216,51 @@ static bool is_before(const struct claims *c, const struct claim_key *a, const s
     return a->need != b->need ? a->need < b->need : c->item[a->item].age < c->item[b->item].age;
 }
 
+static void count_none(struct claims *c)
+{
+    for (struct sched_quotas *q = c->sets; q; q = q->claims.next) {
+        q->claims.weight = q->claims.taken = 0;
+        q->claims.growing = 0;
+        q->claims.full = false;
+    }
+}
+
 /* Finds the claims of the round that lends, in order: those of jobs that have quotas, and want more than is their
  * quotas' own. Room is made for all that the first round has offered them, although a job's part of its quotas' own
  * slots may be less than a whole request. Those that were offered nothing yet, as a rule most of them, are in order
- * already; the others are sorted, and the two are merged. */
-static void find_borrowers(struct claims *c, struct claims_memory *memory)
+ * already; the others are sorted, and the two are merged. again: it is a further plan, with the same first round. Then
+ * these claims are among those of the last plan, and only those that borrow less now are out of order. */
+static void find_borrowers(struct claims *c, struct claims_memory *memory, bool again)
 {
+    const struct claim_key *from = again ? c->served : c->order;
     struct claim_key *ordered = memory->keys[2], *others = memory->keys[3], *merged = memory->keys[4];
-    size_t ordered_n = 0, others_n = 0, o = 0, n = 0;
-    for (size_t i = 0; i < c->n; i++) {
-        struct claim *claim = &c->item[c->order[i].item];
+    size_t from_n = again ? c->served_n : c->n, ordered_n = 0, others_n = 0, o = 0, n = 0;
+    count_none(c);
+    c->lent_weight = 0;
+    for (size_t i = 0; i < from_n; i++) {
+        const struct claim_key key = from[i]; /* `from` may be one of the arrays that are written */
+        struct claim *claim = &c->item[key.item];
         if (!claim->quotas)
             continue;
-        claim->whole = claim->offered;
-        if (claim->offered >= claim->demand || c->left <= 0)
-            continue;
-        claim->before = claim->offered;
-        if (claim->before == 0)
-            ordered[ordered_n++] = c->order[i];
+        if (again)
+            claim->offered = claim->own;
         else
-            others[others_n++] = c->order[i];
+            claim->own = claim->offered;
+        claim->whole = claim->own;
+        if (wanted(c, claim) <= 0 || c->left <= 0)
+            continue;
+        claim->quotas->claims.weight += claim->weight;
+        claim->quotas->claims.growing++;
+        c->lent_weight += claim->weight;
+        if ((again || claim->own == 0) && !claim->borrows_less)
+            ordered[ordered_n++] = key;
+        else
+            others[others_n++] = key;
+    }
+    if (others_n == 0) {
+        c->served = ordered;
+        c->served_n = ordered_n;
+        return;
     }
     others = sort_by_need(c, others, others_n, merged);
     merged = others == merged ? memory->keys[3] : merged;
@@ -279,7 +315,7 @@ static bool is_fixed(const struct claims *c, const struct claim *claim)
     return claim->fixed && !c->lends;
 }
 
-/* At first, the shares of all jobs grow. */
+/* At first, the shares of all jobs grow. (In the round that lends, find_borrowers() has counted whose do.) */
 static void count_all(struct claims *c, struct growth *g)
 {
     for (struct sched_quotas *q = c->sets; q; q = q->claims.next) {
@@ -294,11 +330,7 @@ static void count_all(struct claims *c, struct growth *g)
 /* Adds up whose shares grow, and what those hold whose do not because they cannot give it back. */
 static void count_growing(struct claims *c, struct growth *g)
 {
-    for (struct sched_quotas *q = c->sets; q; q = q->claims.next) {
-        q->claims.weight = q->claims.taken = 0;
-        q->claims.growing = 0;
-        q->claims.full = false;
-    }
+    count_none(c);
     for (size_t i = 0; i < c->served_n; i++) {
         const struct claim *claim = &c->item[c->served[i].item];
         struct set_claims *set = claim->quotas ? &claim->quotas->claims : NULL;
@@ -320,7 +352,9 @@ static void count_growing(struct claims *c, struct growth *g)
 static void begin_growth(struct claims *c, const struct claims_memory *memory, struct growth *g, bool all)
 {
     *g = (struct growth){.left = (double)c->left, .heap = memory->quota, .n = c->quota_n, .pass = c->pass};
-    if (all)
+    if (c->lends)
+        g->weight = c->lent_weight;
+    else if (all)
         count_all(c, g);
     else
         count_growing(c, g);
@@ -400,12 +434,12 @@ static bool fill_shares(struct claims *c, const struct claims_memory *memory, bo
         if (is_fixed(c, claim))
             continue;
         if (g.n > 0)
-            stop_those_without_quota(&g, wanted(claim) / claim->weight);
+            stop_those_without_quota(&g, wanted(c, claim) / claim->weight);
         if (claim->quotas && claim->quotas->claims.full) {
             share = claim->weight * claim->quotas->claims.rate;
         } else {
             share = g.weight > claim->weight ? g.left * claim->weight / g.weight : g.left;
-            share = share < wanted(claim) ? share : wanted(claim);
+            share = share < wanted(c, claim) ? share : wanted(c, claim);
             g.left -= share;
             g.weight -= claim->weight;
             if (claim->quotas)
@@ -424,7 +458,7 @@ static bool fill_shares(struct claims *c, const struct claims_memory *memory, bo
 /* ---- offers ------------------------------------------------------------------------------------------------------ */
 
 /* Returns how many slots more the job's quotas, and what is left of the pool, leave to it in this round. */
-static int64_t room_for(const struct claims *c, const struct claim *claim)
+static inline int64_t room_for(const struct claims *c, const struct claim *claim)
 {
     int64_t room = c->left;
     for (size_t i = 0; claim->quotas && i < claim->quotas->n; i++) {
@@ -434,8 +468,10 @@ static int64_t room_for(const struct claims *c, const struct claim *claim)
     return room;
 }
 
-static void offer_more(struct claims *c, struct claim *claim, int slots)
+static inline void offer_more(struct claims *c, struct claim *claim, int slots)
 {
+    if (c->has_gangs && claim->offered == 0 && claim->active == 0)
+        c->in_play[c->in_play_n++] = (uint32_t)(claim - c->item);
     claim->offered += slots;
     c->left -= slots;
     for (size_t i = 0; claim->quotas && i < claim->quotas->n; i++)
@@ -446,7 +482,7 @@ static void offer_more(struct claims *c, struct claim *claim, int slots)
 static double share_of(const struct claims *c, const struct claim *claim)
 {
     double share = claim->share[c->lends];
-    return share < wanted(claim) ? share : wanted(claim);
+    return share < wanted(c, claim) ? share : wanted(c, claim);
 }
 
 static int in_whole_requests(const struct claim *claim, double share)
@@ -454,16 +490,44 @@ static int in_whole_requests(const struct claim *claim, double share)
     return (int)((share + ALMOST) / claim->unit) * claim->unit;
 }
 
-static void offer_whole_requests(struct claims *c)
+/* Returns whether anything is offered. */
+static inline bool offer_whole(struct claims *c, struct claim *claim)
 {
-    for (size_t i = 0; i < c->n; i++) {
-        struct claim *claim = &c->item[i];
-        claim->before = claim->offered = 0;
-        int offer = claim->whole = in_whole_requests(claim, share_of(c, claim));
-        offer = offer > claim->held_for_good ? offer : claim->held_for_good;
-        if (offer > 0)
-            offer_more(c, claim, offer);
+    claim->own = claim->offered = 0;
+    int offer = claim->whole = in_whole_requests(claim, share_of(c, claim));
+    offer = offer > claim->held_for_good ? offer : claim->held_for_good;
+    if (offer > 0)
+        offer_more(c, claim, offer);
+    return offer > 0;
+}
+
+static void offer_whole_requests(struct claims *c, struct claims_memory *memory)
+{
+    c->in_play = memory->in_play;
+    c->entitled = memory->entitled;
+    for (size_t i = 0; i < c->n && !c->has_gangs; i++)
+        offer_whole(c, &c->item[i]);
+    if (!c->has_gangs)
+        return; /* there is one plan, in which nobody looks for claims by these lists */
+    for (size_t i = 0; i < c->n; i++)
+        if (c->item[i].active > 0)
+            c->in_play[c->in_play_n++] = (uint32_t)i;
+    c->holders_n = c->in_play_n;
+    for (size_t i = 0; i < c->n; i++)
+        if (offer_whole(c, &c->item[i]))
+            c->entitled[c->entitled_n++] = (uint32_t)i;
+}
+
+/* Does the same in a further plan, in which no share is larger than in the first one. */
+static void offer_whole_requests_again(struct claims *c)
+{
+    for (size_t i = 0; i < c->in_play_n; i++) {
+        struct claim *claim = &c->item[c->in_play[i]];
+        claim->own = claim->offered = claim->whole = 0;
     }
+    c->in_play_n = c->holders_n;
+    for (size_t i = 0; i < c->entitled_n; i++)
+        offer_whole(c, &c->item[c->entitled[i]]);
 }
 
 /* In a further plan of a pass there may be less left to lend than in the first one, which the shares are from. */
@@ -477,19 +541,23 @@ static void lend_whole_requests(struct claims *c)
         int64_t room = room_for(c, claim);
         whole = whole <= room ? whole : room > 0 ? (int)room / claim->unit * claim->unit : 0;
         claim->whole += whole;
-        offer_more(c, claim, whole);
+        if (whole > 0)
+            offer_more(c, claim, whole);
     }
 }
 
 /* Whether the job can use one request more, and there are slots for it. Once there are not, there are none in this
  * round. */
-static bool takes_one_more(const struct claims *c, const struct claim *claim)
+static inline bool takes_one_more(struct claims *c, const struct claim *claim)
 {
-    if (claim->offered + claim->unit > claim->demand || (claim->quotas && claim->unit > claim->quotas->claims.room))
+    if (claim->offered + claim->unit > most_for(c, claim) ||
+        (claim->quotas && claim->unit > claim->quotas->claims.room))
         return false;
     int64_t room = room_for(c, claim);
-    if (claim->quotas)
+    if (claim->quotas) {
+        c->open_sets -= room < c->smallest && claim->quotas->claims.room >= c->smallest;
         claim->quotas->claims.room = room;
+    }
     return claim->unit <= room;
 }
 
@@ -503,13 +571,19 @@ static bool runs_one_more(const struct claim *claim)
 
 /* Returns whether the claim gets one request more: it lacks a part of one. `beyond`: or it stays less than the largest
  * gang above its share. */
-static bool gets_one_more(const struct claims *c, const struct claim *claim, bool those_that_run, bool beyond)
+static inline bool gets_one_more(const struct claims *c, const struct claim *claim, bool those_that_run, bool beyond)
 {
-    double fair = claim->before + share_of(c, claim);
+    double fair = claim->own + share_of(c, claim);
     if (!beyond)
         return claim->offered + ALMOST < fair && (!those_that_run || runs_one_more(claim));
     return claim->offered + claim->unit - fair + ALMOST < c->largest &&
            (!those_that_run || claim->active > claim->offered);
+}
+
+/* Returns whether there may be claims that can be offered more in this round. */
+static bool is_open(const struct claims *c)
+{
+    return c->open_sets > 0 || (!c->lends && c->unbound_n > 0);
 }
 
 /* Offers one request more to each claim that gets it; `beyond`: as long as it does. *rest gets those claims that may
@@ -518,7 +592,7 @@ static void offer_one_more(struct claims *c, const struct claim_key *served, siz
                            bool those_that_run, bool beyond)
 {
     size_t rest_n = 0;
-    for (size_t i = 0; i < *n && c->left >= c->smallest; i++) {
+    for (size_t i = 0; i < *n && c->left >= c->smallest && is_open(c); i++) {
         if (those_that_run && !served[i].runs) {
             rest[rest_n++] = served[i];
             continue;
@@ -564,15 +638,26 @@ static void offer_own(struct claims *c, struct claims_memory *memory, bool again
     c->served_n = c->n;
     for (bool more = !again, all = true; more; all = false)
         more = fill_shares(c, memory, all);
-    offer_whole_requests(c);
+    if (again)
+        offer_whole_requests_again(c);
+    else
+        offer_whole_requests(c, memory);
     offer_the_rest(c, memory);
+    c->left_to_lend = c->left;
+    c->own_n = c->in_play_n;
+    for (size_t i = 0; i < c->quota_n; i++) {
+        struct quota_claims *here = &memory->quota[i].quota->claims;
+        here->own_offered = here->own - here->left;
+    }
 }
 
 /* What is left is lent. */
 static void offer_on_loan(struct claims *c, struct claims_memory *memory, bool again)
 {
+    c->left = c->left_to_lend;
+    c->in_play_n = c->own_n;
     begin_round(c, memory, true);
-    find_borrowers(c, memory);
+    find_borrowers(c, memory, again && c->keeps_own);
     if (!again)
         fill_shares(c, memory, false);
     lend_whole_requests(c);
@@ -581,8 +666,10 @@ static void offer_on_loan(struct claims *c, struct claims_memory *memory, bool a
 
 void claims_offer(struct claims *c, struct claims_memory *memory, bool again)
 {
-    c->left = c->capacity;
-    offer_own(c, memory, again);
+    if (!again || !c->keeps_own) {
+        c->left = c->capacity;
+        offer_own(c, memory, again);
+    }
     if (c->sets)
         offer_on_loan(c, memory, again);
 }

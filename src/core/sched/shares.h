@@ -16,6 +16,8 @@
 
 #include "core/sched/sched.h"
 
+#define MOST_WEIGHT 1e6
+
 struct claim {
     struct sched_job *job;
     struct sched_quotas *quotas; /* NULL: the job has none */
@@ -29,12 +31,22 @@ struct claim {
      * quotas' own slots */
     int whole;
     int offered;
-    int before;         /* the part of `offered` that an earlier round has given */
+    int own;            /* if the job has quotas: the part of `offered` that the first round has given */
     uint32_t age;       /* the job's place among all jobs by age */
-    uint32_t turn : 30; /* the job's place in the order; set for jobs with gangs */
+    uint32_t turn : 27; /* the claim's place in the order */
     bool fits_now : 1;  /* one of the job's pending requests fits now */
     bool fixed : 1;     /* the job keeps held_for_good, which is more than its share */
+    /* lacks_place: in this plan, there is no place for some of its gangs. lacks_own: some of these would not be lent.
+     * borrows_less: an earlier plan has found no place for gangs that would be lent. So the job is offered no more than
+     * job->lends_upto when slots are lent */
+    bool lacks_place : 1, lacks_own : 1, borrows_less : 1;
 };
+
+/* Returns how much of what the claim is offered is not lent. */
+static inline int claim_own(const struct claim *claim)
+{
+    return claim->quotas ? claim->own : claim->offered;
+}
 
 struct claim_key {
     uint32_t need;      /* the bits of wanted slots / weight as a float; they sort like that number */
@@ -55,6 +67,22 @@ struct claims {
     bool is_disordered;        /* `order` is to be found anew, because a job that still wants slots wants less */
     struct sched_quotas *sets; /* the quotas of these jobs; NULL: none has any */
     size_t quota_n;            /* how many different quotas are in them */
+    /* keeps_own: a further plan has the same first round, because in the last one only gangs that would be lent had no
+     * place. left_to_lend: the slots that the first round has left */
+    bool keeps_own;
+    int64_t left_to_lend;
+    /* In pools with gangs: indexes into `item`: first the holders_n claims that hold slots, then those others that are
+     * offered some; own_n: of these, as many as the first round has offered some. Whoever looks for what is to be done
+     * need not look at other claims. */
+    uint32_t *in_play;
+    size_t in_play_n, own_n, holders_n;
+    /* the claims that are offered something in the first plan because of their shares; nobody else is in a further one
+     */
+    uint32_t *entitled;
+    size_t entitled_n;
+    size_t open_sets;   /* how many of the sets of quotas may still leave slots to their jobs in this round */
+    size_t unbound_n;   /* how many of the claims have no quotas */
+    double lent_weight; /* of the claims that are served in the round that lends */
     /* the round: the claims that are served in it, in order, and the slots that are left of the pool */
     bool lends, lends_whole; /* lends_whole: whole requests are part of what is lent by share */
     const struct claim_key *served;
@@ -74,6 +102,7 @@ struct claims_memory {
     struct claim *item, *in_order;
     /* 0 and 1: the claims in order; 2 to 4: those that borrow; 5: those that may be offered more in a round */
     struct claim_key *keys[CLAIM_KEYS];
+    uint32_t *in_play, *entitled; /* see struct claims */
     size_t cap;
     struct claim_rate *quota;
     size_t quota_cap;
@@ -95,8 +124,13 @@ void claims_keep_to(struct claims *c, struct claims_memory *memory, struct sched
  * hold that are no part of a claim, those of other pools among them, is not shared out. */
 void claims_find_quotas(struct claims *c, struct claims_memory *memory);
 
-/* Returns the weight with which a job counts, which is at least LEAST_WEIGHT. */
-double claim_weight(double weight);
+/* Returns the weight with which a job counts: in thousandths, at least 1, and a whole number, so that sums of weights
+ * are exact, however much they differ. */
+static inline double claim_weight(double weight)
+{
+    int64_t in_thousandths = (int64_t)((weight < MOST_WEIGHT ? weight : MOST_WEIGHT) * 1000 + 0.5);
+    return in_thousandths > 1 ? (double)in_thousandths : 1;
+}
 /* Sets order, share, whole and offered. again: it is a further plan of the same pass, in which some jobs want less
  * because there was no place for their gangs. What these leave is offered to other jobs, and does not change the fair
  * shares of those. */

@@ -47,9 +47,11 @@ INSERT INTO {insert store_oauth_token};
 -- missing: token
 SELECT {store_oauth_token} FROM oauth_tokens t JOIN oauth_clients c ON c.id = t.client_id WHERE t.token_hash = $token_hash;
 
+-- Tokens are given for a code once: of two requests at the same time, the second one fails here.
 -- name: oauth_tokens_use with id: i64
 -- function: store_oauth_code_use
-UPDATE oauth_tokens SET used = 1 WHERE id = $id;
+-- missing: unused code
+UPDATE oauth_tokens SET used = 1 WHERE id = $id AND used = 0;
 
 -- name: oauth_tokens_extend with id: i64, expiry_us: us
 -- function: store_oauth_token_extend
