@@ -505,12 +505,13 @@ def test_a_module_that_is_missing_is_explained_by_the_images_python(master, agen
 
 @APPTAINER
 def test_a_signal_that_is_sent_once_arrives_once(master, agent, engine):
-    c = start(master, ["trap 'echo asked' TERM; echo ready; while [ ! -f go ]; do sleep 0.05; done"])
+    c = start(master, ["trap 'echo asked' TERM; echo ready; while [ ! -f go ]; do sleep 0.05; done; true"])
     wait_for("its first line", lambda: "ready" in master.text(c))
     master.signal(c, signal.SIGTERM)
     wait_for("the signal", lambda: "asked" in master.text(c))
     (agent.root / "tasks" / c / "run" / "workdir" / "go").touch()
-    assert master.finish(c)["code"] == 0 and master.text(c).count("asked") == 1
+    end = master.finish(c)
+    assert end["code"] == 0 and master.text(c).count("asked") == 1, (end, master.text(c))
 
 
 def test_the_credentials_of_a_registry_reach_the_pull_alone(master, agent, engine):
