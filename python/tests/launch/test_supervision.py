@@ -330,11 +330,11 @@ PID_SERVER_CASES = [
     ([], 2, "mkfifo GATE; CLIENT sh -c 'read _ <GATE' & CLIENT sh -c 'echo >GATE' & wait; exit 0", 0),
     ([], 2, "exit 0", 77),
     (["-e", "SIGTERM"], 1, "CLIENT true; exec sleep 600", 241),
-    # The command itself ends at the signal: it is not killed before.
+    # The shell heeds the signal when what it waits for has ended, which is there before the worker ends.
     (
-        ["--on-exit", "SIGTERM", "--signal-children", "--grace-period", "600"],
+        ["--on-exit", "SIGTERM", "--signal-children"],
         1,
-        "trap 'exit 6' TERM; CLIENT true; sleep 600",
+        "trap 'exit 6' TERM; mkfifo GATE; CLIENT sh -c 'read _ <GATE' & sh -c 'echo >GATE; exec sleep 600'",
         6,
     ),
 ]
@@ -347,7 +347,7 @@ def test_pid_server__tells_how_the_command_has_ended(tmp_path, options, number, 
     script = script.replace("GATE", str(tmp_path / "gate"))
     run = subprocess.run(
         [
-            *[sys.executable, "-m", "determined.exec.pid_server", "--grace-period", "0", *options],
+            *[sys.executable, "-m", "determined.exec.pid_server", *options, "--grace-period", "0"],
             *[address, str(number), "--", "sh", "-c", script],
         ],
         env={**os.environ, "PYTHONPATH": str(PYTHON)},
