@@ -330,7 +330,7 @@ PID_SERVER_CASES = [
     ([], 2, "mkfifo GATE; CLIENT sh -c 'read _ <GATE' & CLIENT sh -c 'echo >GATE' & wait; exit 0", 0),
     ([], 2, "exit 0", 77),
     (["-e", "SIGTERM"], 1, "CLIENT true; exec sleep 600", 241),
-    # The shell heeds its signal only when the child that it waits for has ended; that child is there before the worker ends.
+    # The shell heeds its signal when the child that it waits for has ended; that child is there before the worker ends.
     (
         ["--on-exit", "SIGTERM", "--signal-children"],
         1,
