@@ -139,6 +139,10 @@ int inside_hear(int fd, struct inside_message *ret)
                        .msg_control = control.room,
                        .msg_controllen = sizeof(control.room)};
     ssize_t n = recvmsg(fd, &m, MSG_DONTWAIT);
+    /* Reported once, if the container has ended without having read its order. What it has said before is still there.
+     */
+    if (n < 0 && errno == ECONNRESET)
+        n = recvmsg(fd, &m, MSG_DONTWAIT);
     if (n != sizeof(p))
         return n < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : -1;
     p.text[sizeof(p.text) - 1] = 0;

@@ -80,9 +80,28 @@ static void test_inside_wire__who_speaks_is_known_by_the_kernel(void **state)
     close(outside);
 }
 
+/* The kernel reports the order that nobody has read before it gives what was said. */
+static void test_inside_wire__what_was_said_is_heard_although_the_order_was_not_read(void **state)
+{
+    int outside, inside;
+    struct inside_message m;
+    assert_int_equal(inside_open(&outside, &inside, NULL), 0);
+    assert_int_equal(write(outside, "order", 5), 5);
+    inside_say(inside, INSIDE_STARTING, 0, "");
+    inside_say(inside, INSIDE_STARTED, 0, "");
+    close(inside);
+    assert_int_equal(inside_hear(outside, &m), 1);
+    assert_int_equal(m.said, INSIDE_STARTING);
+    assert_int_equal(inside_hear(outside, &m), 1);
+    assert_int_equal(m.said, INSIDE_STARTED);
+    assert_int_equal(inside_hear(outside, &m), -1);
+    close(outside);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_inside_wire__what_was_said_is_heard_although_the_order_was_not_read),
         cmocka_unit_test(test_inside_wire__an_order_arrives_whatever_its_size),
         cmocka_unit_test(test_inside_wire__no_order_is_an_error),
         cmocka_unit_test(test_inside_wire__who_speaks_is_known_by_the_kernel),
